@@ -97,7 +97,7 @@ fn log(path: &Path, nodes: u32, name: &str) {
         jobs.len(),
         seconds * 1e6 / instants.max(1) as f64,
         live / instants.max(1),
-        measure_underutilisation(nodes, ended()).normalised()
+        measure_underutilisation(nodes, ended()).missed_per_work()
     );
 }
 

@@ -62,11 +62,11 @@ fn await_end((process, thread): (u32, u32)) -> bool {
 pub enum StretchEnd {
     /// The command has ended, with this exit code.
     Left(u8),
-    /// The clock has come to its end.
+    /// The clock has reached its last time.
     Over,
-    /// An answer is due.
+    /// The real time within which the driving process expects an answer has passed before the clock reached its time.
     Paused,
-    /// The pipe of a search has data, or a program has ended.
+    /// A watched pipe has data, or a program has ended.
     Stopped,
     Interrupted,
 }

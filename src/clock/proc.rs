@@ -140,11 +140,11 @@ const TIMED: &[(i64, &str, usize, CallLimit)] = &[
 /// Form of the time limit in a system call.
 #[derive(Clone, Copy, Debug)]
 enum CallLimit {
-    /// Negative for none.
+    /// A number of milliseconds; negative without a limit.
     Milliseconds,
-    /// 0 for none.
+    /// The address of a `timespec`; 0 without a limit.
     Address,
-    /// 0 for none, and only some operations have one.
+    /// Like `Address`, in the system call `futex`, of which only some operations have a limit.
     OfFutex,
 }
 

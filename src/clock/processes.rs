@@ -66,7 +66,7 @@ fn half_of_files() -> usize {
 
 /// Processes and threads that have slots.
 fn numbers_in_slots(page: &Page) -> BTreeSet<(u32, u32)> {
-    let taken = (0..page.used()).filter(|&slot| page.state(slot) != FREE);
+    let taken = (0..page.used_slots()).filter(|&slot| page.state(slot) != FREE);
     taken.map(|slot| (page.slots[slot].process.load(SeqCst), page.slots[slot].thread.load(SeqCst))).collect()
 }
 
@@ -153,7 +153,7 @@ impl Processes {
     /// in calls that the library does not see. Returns a thread that is about to end, with its process.
     pub fn examine_threads(&mut self, page: &Page, stepper: &mut Stepper) -> Option<(u32, u32)> {
         let mut ending = None;
-        for slot in 0..page.used() {
+        for slot in 0..page.used_slots() {
             let state = page.state(slot);
             if state < AWAKE {
                 continue;
@@ -251,7 +251,7 @@ impl Processes {
 
     /// Reports the threads that hold the clock.
     pub fn name_busy(&mut self, page: &Page, seconds: u64) {
-        for slot in 0..page.used() {
+        for slot in 0..page.used_slots() {
             if page.state(slot) != AWAKE && page.state(slot) != PRESUMED {
                 continue;
             }
@@ -267,7 +267,7 @@ impl Processes {
     /// Reports, once, that all processes wait for data or each other.
     pub fn name_idle(&mut self, page: &Page) {
         let mut waiting: BTreeSet<u32> = BTreeSet::new();
-        for slot in (0..page.used()).filter(|&slot| page.state(slot) != FREE) {
+        for slot in (0..page.used_slots()).filter(|&slot| page.state(slot) != FREE) {
             waiting.insert(page.slots[slot].process.load(SeqCst));
         }
         let names: Vec<String> =
@@ -306,7 +306,7 @@ pub fn pipe_has_data(pipe: &File) -> bool {
 }
 
 fn holds_slot(process: u32, page: &Page) -> bool {
-    (0..page.used()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == process)
+    (0..page.used_slots()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == process)
 }
 
 impl World for Processes {
@@ -351,7 +351,7 @@ impl World for Processes {
 
     fn is_owned(&mut self, page: &Page, timer: usize) -> bool {
         let owner = page.timers[timer].process.load(SeqCst);
-        (0..page.used()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == owner)
+        (0..page.used_slots()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == owner)
             && std::path::Path::new("/proc").join(owner.to_string()).exists()
     }
 

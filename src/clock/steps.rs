@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::state::{ASLEEP, AWAKE, Next, ON_DATA, PRESUMED, Page};
 
-/// State of a thread in the system's eyes.
+/// State of a thread, as the operating system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// It blocks in the kernel, and time does not wake it.
     Blocks,
     /// It runs, or may run at any moment.
     Runs,
-    /// There is no such thread.
+    /// The thread has ended.
     Gone,
 }
 
@@ -55,7 +55,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LookedAt {
     None,
-    /// Sleepers that data may wake.
+    /// Sleepers that wait for data in the kernel.
     Data,
     All,
 }
@@ -117,7 +117,7 @@ impl Stepper {
         // its sleeps, `activity` shows it; threads that are presumed to block do not, so they are looked at first, and
         // again.
         for looks_at in [PRESUMED, PRESUMED, ASLEEP] {
-            for slot in 0..page.used() {
+            for slot in 0..page.used_slots() {
                 let is_due = match page.state(slot) {
                     AWAKE.. => return Step::Busy,
                     ASLEEP if looks_at == ASLEEP => is_thorough || page.slots[slot].kind.load(SeqCst) == ON_DATA,
@@ -200,6 +200,6 @@ impl Stepper {
 
 /// Sleepers that are ready, by a look at each.
 fn count_ready(page: &Page, world: &mut impl World) -> u64 {
-    let sleepers = (0..page.used()).filter(|&slot| page.state(slot) == ASLEEP);
+    let sleepers = (0..page.used_slots()).filter(|&slot| page.state(slot) == ASLEEP);
     sleepers.filter(|&slot| world.inspect_thread(page, slot) == Look::Runs).count() as u64
 }

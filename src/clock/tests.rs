@@ -111,7 +111,7 @@ impl System {
         let receives = matches!(act, Some(Act::Receive(_)));
         thread.at = match (thread.at, act) {
             (At::Next, None) => {
-                page.end(slot);
+                page.mark_ending(slot);
                 thread.exists = false;
                 At::Over
             }
@@ -201,7 +201,7 @@ impl System {
     /// Frees the slots of threads that are gone and hold the clock, as the controller does when it has waited for a
     /// while.
     fn bury(&mut self, page: &Page, stepper: &mut Stepper) {
-        for slot in (0..page.used()).filter(|&slot| page.state(slot) >= AWAKE) {
+        for slot in (0..page.used_slots()).filter(|&slot| page.state(slot) >= AWAKE) {
             let is_gone = match self.in_slot(page, slot) {
                 Some(number) => {
                     self.threads.get(number).is_some_and(|thread| thread.as_ref().is_some_and(|thread| !thread.exists))
@@ -414,7 +414,7 @@ fn a_thread_that_is_killed_anywhere_holds_nothing_up() {
         let (system, page, _) =
             run_under(scripts(seed), seed, Some(seed % 97), |system| system.takes_turns = takes_turns);
         assert_eq!(system.overtaken, 0, "seed {seed}");
-        for slot in 0..page.used() {
+        for slot in 0..page.used_slots() {
             let waits_for_data = page.state(slot) == ASLEEP && page.deadline(slot) == NEVER;
             assert!(page.state(slot) == FREE || waits_for_data, "seed {seed}: slot {slot} is {}", page.state(slot));
         }

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::by_descriptor::{RECEIVE_WITHIN, SEND_WITHIN};
 use crate::descriptors::send_at_once;
 use crate::eventfds::own_eventfd;
-use crate::own::{blocking, me, page, ring_controller, sleep_until};
+use crate::own::{blocking, own_slot, page, ring_controller, sleep_until};
 use crate::state::{NEVER, ON_DATA};
 use crate::sys::*;
 use crate::times::{deadline_after, to_nanoseconds, to_timeval};
@@ -41,7 +41,7 @@ pub fn poll_until(fds: &mut [PollFd], deadline: u64, mask: Option<&SignalMask>) 
     if deadline <= page.now() {
         return 0;
     }
-    let me = me();
+    let me = own_slot();
     if deadline == NEVER {
         let before = page.sleep(me, NEVER, ON_DATA);
         ring_controller(page);

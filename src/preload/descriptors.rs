@@ -40,7 +40,7 @@ fn give_up_descriptor(fd: c_int) {
         disown_descriptor(fd);
         let page = page();
         let process = process_id();
-        for slot in &page.slots[..page.used()] {
+        for slot in &page.slots[..page.used_slots()] {
             if slot.process.load(SeqCst) == process {
                 let _ = slot.bell.compare_exchange(fd, -1, SeqCst, SeqCst);
             }

@@ -42,7 +42,7 @@ impl Texts {
     ///
     /// # Safety
     /// The process has one thread, and no result of `get` is in use.
-    unsafe fn keep(&self, which: usize, name: &CStr, value: &CStr) {
+    unsafe fn store(&self, which: usize, name: &CStr, value: &CStr) {
         let name = name.to_bytes();
         let value = value.to_bytes();
         // SAFETY: as the caller promises, no other reference to the texts exists.
@@ -118,8 +118,8 @@ fn attach_page() {
     let Some(preload) = preload else { fail(&[b"LD_PRELOAD is not set any more"]) };
     // SAFETY: the process has one thread, and the texts are read once the page is there.
     unsafe {
-        TEXTS.keep(0, VARIABLE, path);
-        TEXTS.keep(1, PRELOAD, preload);
+        TEXTS.store(0, VARIABLE, path);
+        TEXTS.store(1, PRELOAD, preload);
     }
     PAGE.store(core::ptr::from_ref(page).cast_mut(), SeqCst);
     let slot = page.claim(process_id(), parent_process());
@@ -133,15 +133,16 @@ pub extern "C" fn constructed() {
     page();
 }
 
-/// Marks the end of the process, as far as `exit` comes here; its last output is written after this.
+/// Runs as a destructor of this library, when the process calls `exit`: marks the thread as about to end. The C library
+/// writes the process's last output afterwards.
 pub extern "C" fn destructed() {
-    end(me());
+    end(own_slot());
 }
 
 /// Marks a thread as about to end, and wakes the controller, which waits for that.
 pub fn end(slot: usize) {
     let page = page();
-    page.end(slot);
+    page.mark_ending(slot);
     page.attention.fetch_add(1, SeqCst);
     if page.waits.load(SeqCst) == 1 {
         futex_wake(&page.attention, 1, 0);
@@ -181,7 +182,7 @@ fn known_slot() -> Option<usize> {
 }
 
 /// The slot of the calling thread. A thread that was made in a way that this library does not see gets one here.
-pub fn me() -> usize {
+pub fn own_slot() -> usize {
     let page = page();
     let known = known_slot();
     if let Some(slot) = known
@@ -196,7 +197,7 @@ pub fn me() -> usize {
 
 /// Reserves a slot for the child, if `fork` has not done so.
 extern "C" fn before_fork() {
-    let me = me();
+    let me = own_slot();
     if UNBORN[me].load(SeqCst) == 0
         && let Some(slot) = page().reserve(Some(me), process_id())
     {
@@ -207,7 +208,7 @@ extern "C" fn before_fork() {
 extern "C" fn in_child() {
     let Some(parent) = known_slot() else { return };
     match UNBORN[parent].swap(0, SeqCst) {
-        0 => drop(me()),
+        0 => drop(own_slot()),
         slot => become_thread(slot as usize - 1),
     }
 }
@@ -235,7 +236,7 @@ pub fn stir() {
 /// Sleeps until a virtual time, in ns since the start. False if a handler of a signal has ended the sleep.
 pub fn sleep_until(deadline: u64) -> bool {
     let page = page();
-    let me = me();
+    let me = own_slot();
     loop {
         let is_interrupted = sleep_once(page, me, deadline);
         pthread_testcancel();
@@ -270,7 +271,7 @@ pub fn read_clock() -> u64 {
     if charge == 0 {
         return page.now();
     }
-    let me = me();
+    let me = own_slot();
     let read_at = &page.slots[me].read_at;
     let begun = page.now();
     if read_at.load(SeqCst) == begun {
@@ -291,7 +292,7 @@ pub fn read_clock() -> u64 {
 /// Wakes a thread of this process that is to be cancelled, so that it sees it.
 pub fn wake_to_cancel(thread: usize) {
     let page = page();
-    for slot in (0..page.used()).filter(|&slot| SELVES[slot].load(SeqCst) == thread) {
+    for slot in (0..page.used_slots()).filter(|&slot| SELVES[slot].load(SeqCst) == thread) {
         if page.slots[slot].process.load(SeqCst) == process_id() {
             stir();
             page.slots[slot].word.store(1, SeqCst);
@@ -304,7 +305,7 @@ pub fn wake_to_cancel(thread: usize) {
 /// the clock has ended the wait.
 pub fn sleep_on(word: &AtomicU32, value: u32, flags: usize, deadline: u64) -> (isize, bool) {
     let page = page();
-    let me = me();
+    let me = own_slot();
     if deadline <= page.now() {
         // Other threads get their turn, as they do if a real deadline has passed.
         sleep_until(page.now());
@@ -326,7 +327,7 @@ pub fn sleep_on(word: &AtomicU32, value: u32, flags: usize, deadline: u64) -> (i
 /// Makes a call that may block until data, a child or a lock of another thread come. Its outcome and `errno` are kept.
 pub fn blocking<T>(call: impl FnOnce() -> T) -> T {
     let page = page();
-    let me = me();
+    let me = own_slot();
     let before = page.sleep(me, NEVER, ON_DATA);
     ring_controller(page);
     let result = call();

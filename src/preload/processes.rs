@@ -7,7 +7,9 @@ use core::sync::atomic::Ordering::SeqCst;
 
 use crate::data::poll_until;
 use crate::descriptors::dup2;
-use crate::own::{PRELOAD, TEXTS, VARIABLE, become_thread, blocking, end, me, page, set_unborn, stir, wake_to_cancel};
+use crate::own::{
+    PRELOAD, TEXTS, VARIABLE, become_thread, blocking, end, own_slot, page, set_unborn, stir, wake_to_cancel,
+};
 use crate::state::{BORN, IN_TURN};
 use crate::sys::*;
 use crate::times::{deadline_after, to_nanoseconds};
@@ -41,7 +43,7 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     let page = page();
-    let Some(slot) = page.reserve(Some(me()), process_id()) else { return EAGAIN };
+    let Some(slot) = page.reserve(Some(own_slot()), process_id()) else { return EAGAIN };
     page.slots[slot].process.store(process_id(), SeqCst);
     let beginning = malloc(size_of::<Beginning>()).cast::<Beginning>();
     if beginning.is_null() {
@@ -80,7 +82,7 @@ pub unsafe extern "C" fn fork() -> c_int {
         set_errno(EAGAIN);
         return -1;
     };
-    let me = me();
+    let me = own_slot();
     set_unborn(me, Some(reserved.slot));
     let child = pass_on!(fork() -> c_int);
     if child != 0 {
@@ -102,7 +104,7 @@ pub struct Reserved {
 impl Reserved {
     pub fn new() -> Option<Reserved> {
         let page = page();
-        let slot = page.reserve(Some(me()), process_id())?;
+        let slot = page.reserve(Some(own_slot()), process_id())?;
         Some(Reserved { slot, number: page.slots[slot].key.number() })
     }
 
@@ -168,7 +170,7 @@ impl Passed {
     ///
     /// # Safety
     /// `given` is null, or an array of texts that ends with null and does not change meanwhile.
-    unsafe fn on(given: Texts) -> Passed {
+    unsafe fn add_own_texts(given: Texts) -> Passed {
         let given = if given.is_null() { (&raw const NOTHING).cast() } else { given };
         // SAFETY: the array ends with null, as the caller promises.
         let texts = unsafe {
@@ -222,14 +224,14 @@ pub fn own_environment() -> Texts {
 pub fn passes_clock_on() -> bool {
     page();
     // SAFETY: an environment is an array of texts that ends with null.
-    unsafe { Passed::on(own_environment()) }.copy.is_null()
+    unsafe { Passed::add_own_texts(own_environment()) }.copy.is_null()
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Texts, variables: Texts) -> c_int {
     page();
     // SAFETY: the caller passes an environment, or null.
-    let passed = unsafe { Passed::on(variables) };
+    let passed = unsafe { Passed::add_own_texts(variables) };
     let variables = passed.given;
     pass_on!(execve(path: *const c_char, arguments: Texts, variables: Texts) -> c_int)
 }
@@ -244,7 +246,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Texts) -> c_int {
 pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Texts, variables: Texts) -> c_int {
     page();
     // SAFETY: the caller passes an environment, or null.
-    let passed = unsafe { Passed::on(variables) };
+    let passed = unsafe { Passed::add_own_texts(variables) };
     let variables = passed.given;
     pass_on!(execvpe(file: *const c_char, arguments: Texts, variables: Texts) -> c_int)
 }
@@ -259,7 +261,7 @@ pub unsafe extern "C" fn execvp(file: *const c_char, arguments: Texts) -> c_int 
 pub unsafe extern "C" fn fexecve(fd: c_int, arguments: Texts, variables: Texts) -> c_int {
     page();
     // SAFETY: the caller passes an environment, or null.
-    let passed = unsafe { Passed::on(variables) };
+    let passed = unsafe { Passed::add_own_texts(variables) };
     let variables = passed.given;
     pass_on!(fexecve(fd: c_int, arguments: Texts, variables: Texts) -> c_int)
 }
@@ -278,7 +280,7 @@ macro_rules! spawns {
             page();
             let variables = if variables.is_null() { own_environment() } else { variables };
             // SAFETY: the caller passes an environment, or null for its own.
-            let passed = unsafe { Passed::on(variables) };
+            let passed = unsafe { Passed::add_own_texts(variables) };
             let variables = passed.given;
             let mut made: c_int = 0;
             let number = &raw mut made;
@@ -309,7 +311,7 @@ macro_rules! leaves {
         #[cfg_attr(preloaded, unsafe(no_mangle))]
         #[allow(non_snake_case, reason = "names of the C library")]
         pub unsafe extern "C" fn $name(code: c_int) -> ! {
-            end(me());
+            end(own_slot());
             exit_group(code)
         }
     )*};

@@ -149,7 +149,7 @@ pub enum Next {
 
 impl Page {
     /// Slots that may be in use.
-    pub fn used(&self) -> usize {
+    pub fn used_slots(&self) -> usize {
         (self.high.load(SeqCst) as usize).min(SLOTS)
     }
 
@@ -209,7 +209,7 @@ impl Page {
     /// Frees all others of that process: their threads are gone. O(slots in use).
     pub fn claim(&self, process: u32, parent: u32) -> Option<usize> {
         let mut mine = None;
-        for slot in 0..self.used() {
+        for slot in 0..self.used_slots() {
             if self.state(slot) != FREE && self.slots[slot].process.load(SeqCst) == process {
                 // The thread that called `exec` has the number of its process now; before, it may have had another.
                 match mine {
@@ -219,7 +219,7 @@ impl Page {
             }
         }
         mine.or_else(|| {
-            (0..self.used()).find(|slot| {
+            (0..self.used_slots()).find(|slot| {
                 let reserved = &self.slots[*slot];
                 self.state(*slot) == BORN
                     && reserved.parent.load(SeqCst) == parent
@@ -235,7 +235,7 @@ impl Page {
     }
 
     /// Marks a thread as about to end.
-    pub fn end(&self, slot: usize) {
+    pub fn mark_ending(&self, slot: usize) {
         self.states[slot].store(ENDING, SeqCst);
     }
 
@@ -282,7 +282,7 @@ impl Page {
     fn highest_state(&self) -> u8 {
         const AT_ONCE: usize = 64;
         let mut highest = FREE;
-        for states in self.states[..self.used()].chunks(AT_ONCE) {
+        for states in self.states[..self.used_slots()].chunks(AT_ONCE) {
             // Without a branch for each slot: this runs several times a step.
             highest = states.iter().fold(highest, |highest, state| highest.max(state.load(SeqCst)));
             if highest >= AWAKE {
@@ -320,7 +320,7 @@ impl Page {
             }
         }
         // Most threads wait for data alone.
-        for slot in (0..self.used()).filter(|&slot| self.deadline(slot) != NEVER && self.state(slot) == ASLEEP) {
+        for slot in (0..self.used_slots()).filter(|&slot| self.deadline(slot) != NEVER && self.state(slot) == ASLEEP) {
             consider(self.deadline(slot), &self.slots[slot].key, Next::Slot(slot));
         }
         best.map(|(deadline, _, next)| (deadline, next))
@@ -335,7 +335,7 @@ impl Page {
     /// slept until `to`. False if it might do something else first: another thread holds the clock, a sleeper or timer
     /// is due by then, or the clock ends before. O(slots and timers in use).
     pub fn advance_alone(&self, slot: usize, to: u64) -> bool {
-        let awake = self.states[..self.used()].iter().filter(|state| state.load(SeqCst) >= AWAKE).count();
+        let awake = self.states[..self.used_slots()].iter().filter(|state| state.load(SeqCst) >= AWAKE).count();
         let is_alone = awake == 1 && self.state(slot) == AWAKE;
         let may = is_alone
             && to <= self.end.load(SeqCst)
@@ -403,7 +403,9 @@ impl Page {
 
     /// Frees the timers of a process that has ended. A process of which a thread is left keeps them.
     pub fn free_timers_of(&self, process: u32) {
-        if (0..self.used()).any(|slot| self.state(slot) != FREE && self.slots[slot].process.load(SeqCst) == process) {
+        if (0..self.used_slots())
+            .any(|slot| self.state(slot) != FREE && self.slots[slot].process.load(SeqCst) == process)
+        {
             return;
         }
         for timer in 0..self.timers_used() {

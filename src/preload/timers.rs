@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::by_descriptor::{TIMERS, timer_of};
 use crate::data::poll_until;
 use crate::eventfds::{close_own, own_eventfd};
-use crate::own::{me, page, stir};
+use crate::own::{own_slot, page, stir};
 use crate::processes::start_own_thread;
 use crate::state::{NEVER, TIMER_FREE};
 use crate::sys::*;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
         return fd;
     }
     let page = page();
-    let (Some(entry), Some(timer)) = (TIMERS.of(fd), page.take_timer(me(), process_id())) else {
+    let (Some(entry), Some(timer)) = (TIMERS.of(fd), page.take_timer(own_slot(), process_id())) else {
         fail(&[b"too many timers at a time"]);
     };
     let taken = &page.timers[timer];
@@ -117,7 +117,7 @@ fn alarm_of_process(is_made: bool) -> Option<usize> {
                 && timer.signal.load(SeqCst) == SIGALRM
         })
         .or_else(|| {
-            let timer = is_made.then(|| page.take_timer(me(), process)).flatten()?;
+            let timer = is_made.then(|| page.take_timer(own_slot(), process)).flatten()?;
             page.timers[timer].signal.store(SIGALRM, SeqCst);
             Some(timer)
         })
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: 
     };
     let page = page();
     let memory = malloc(size_of::<Listener>()).cast::<Listener>();
-    let taken = page.take_timer(me(), process_id());
+    let taken = page.take_timer(own_slot(), process_id());
     let (Some(taken), false) = (taken, memory.is_null()) else {
         set_errno(EAGAIN);
         return -1;

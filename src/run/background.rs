@@ -13,7 +13,7 @@ use super::pin;
 /// which costs both sides as much as that saves.
 const WAITING: usize = 4;
 
-/// Processing of each buffer.
+/// The processing of items, one buffer at a time.
 pub trait Consumer<T>: Send + Sized + 'static {
     type Error: Send + 'static;
 
@@ -25,10 +25,10 @@ pub trait Consumer<T>: Send + Sized + 'static {
     }
 
     /// A copy of an error, for a caller that asks again.
-    fn repeat_error(error: &Self::Error) -> Self::Error;
+    fn copy_error(error: &Self::Error) -> Self::Error;
 }
 
-/// The work with its place, and the items that have not been handed over yet.
+/// A consumer, here or on a thread of its own, and the items that it has not been given yet.
 pub struct Background<W: Consumer<T>, T: Send + 'static> {
     name: &'static str,
     buffer: Vec<T>,
@@ -36,12 +36,15 @@ pub struct Background<W: Consumer<T>, T: Send + 'static> {
     hand: WorkerState<W, T>,
 }
 
+/// Location of the consumer.
 enum WorkerState<W: Consumer<T>, T> {
+    /// With the caller: either no batch has been full yet, or the caller has taken it back.
     Here(Box<W>),
+    /// On its thread.
     There(Helper<W, T>),
     /// It has failed, and accepts no more items.
     Broken(W::Error),
-    /// It is being handed over.
+    /// Placeholder while the consumer moves from one location to the other.
     Between,
 }
 
@@ -63,13 +66,14 @@ enum HandedBuffer<T> {
     Last(Vec<T>),
 }
 
-/// The place of the work from now on, and a buffer to fill.
+/// The new location of the consumer, and an empty buffer.
 type Passed<W, T> = Result<(WorkerState<W, T>, Vec<T>), <W as Consumer<T>>::Error>;
 
 type Done<W, T> = Result<Box<W>, <W as Consumer<T>>::Error>;
 
 impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
-    /// Work with batches of `room` items. The name is that of its thread.
+    /// Creates a queue in front of `work`, which gets its items in batches of `room`. A thread is started for the first
+    /// full batch, under this name.
     pub fn new(name: &'static str, room: usize, work: Box<W>) -> Background<W, T> {
         Background { name, buffer: Vec::new(), room, hand: WorkerState::Here(work) }
     }
@@ -117,7 +121,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         };
         let (hand, empty) = match passed {
             Ok((hand, empty)) => (hand, Ok(empty)),
-            Err(error) => (WorkerState::Broken(W::repeat_error(&error)), Err(error)),
+            Err(error) => (WorkerState::Broken(W::copy_error(&error)), Err(error)),
         };
         self.hand = hand;
         self.buffer = empty?;
@@ -139,7 +143,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         }
         match &mut self.hand {
             WorkerState::Here(work) => Ok(work),
-            WorkerState::Broken(error) => Err(W::repeat_error(error)),
+            WorkerState::Broken(error) => Err(W::copy_error(error)),
             WorkerState::There(_) | WorkerState::Between => unreachable!("it has just been put one of two ways"),
         }
     }
@@ -280,7 +284,7 @@ mod tests {
             Ok(())
         }
 
-        fn repeat_error(error: &String) -> String {
+        fn copy_error(error: &String) -> String {
             error.clone()
         }
     }

@@ -116,7 +116,7 @@ fn compose_head(topology: &Topology, options: &ComposeOptions) -> String {
 
 /// Signs fresh identities for every run, and forgets the key that signed them.
 fn add_certs(text: &mut String, options: &ComposeOptions, members: &[Party]) {
-    let mut command = vec!["/hansa".to_owned(), "certs".to_owned(), path_inside(options)];
+    let mut command = vec!["/hansa".to_owned(), "certs".to_owned(), path_in_container(options)];
     command.extend(["--out", IDENTITIES, "--renew"].map(str::to_owned));
     command.extend(options.flags.iter().cloned());
     let identities = std::iter::once(&Party::Router).chain(members);
@@ -131,14 +131,14 @@ fn add_router(text: &mut String, topology: &Topology, options: &ComposeOptions) 
     let mut command = vec!["/hansa-router".to_owned()];
     command.extend([
         "--topology".to_owned(),
-        path_inside(options),
+        path_in_container(options),
         "--identity".to_owned(),
         identity_path(&Party::Router),
     ]);
     command.extend(["--bind", "0.0.0.0:4433", "--out", &out, "--go-on", "--layout", "containers"].map(str::to_owned));
     // The summary names the folder on the host, relative to this file.
     command.extend(["--shown-out".to_owned(), format!(".{out}")]);
-    command.extend(["--owner-of".to_owned(), path_inside(options)]);
+    command.extend(["--owner-of".to_owned(), path_in_container(options)]);
     command.extend(options.flags.iter().cloned());
     let volumes = [mount_topologies(options), mounted_identity(&Party::Router), format!("./out:{OUT}")];
     add_service(text, "router", "role", &command, &volumes);
@@ -148,7 +148,7 @@ fn add_router(text: &mut String, topology: &Topology, options: &ComposeOptions) 
 }
 
 fn add_member(text: &mut String, options: &ComposeOptions, party: &Party) {
-    let mut command = vec![format!("/hansa-{}", party.role()), "--topology".to_owned(), path_inside(options)];
+    let mut command = vec![format!("/hansa-{}", party.role()), "--topology".to_owned(), path_in_container(options)];
     command.extend(
         ["--name", party.name(), "--identity", &identity_path(party), "--router", "router:4433"].map(str::to_owned),
     );
@@ -195,7 +195,7 @@ fn mount_topologies(options: &ComposeOptions) -> String {
     format!("{}:{TOPOLOGIES}:ro", folder.display())
 }
 
-fn path_inside(options: &ComposeOptions) -> String {
+fn path_in_container(options: &ComposeOptions) -> String {
     let name = options.topology.file_name().unwrap_or_default();
     format!("{TOPOLOGIES}/{}", name.to_string_lossy())
 }

@@ -59,7 +59,7 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
                 return Err(failure);
             }
             let Some(up) = turn.map_err(|breach| breach_failure(&breach, names))? else { break };
-            let before = leaf.before();
+            let before = leaf.piece_promise();
             quic::encode_in_pieces(up, |up| up.cut(before), &mut outgoing)
                 .map_err(|error| Failure::Internal(format!("a message cannot be sent: {error}")))?;
             if leaf.finished() || outgoing.len() >= KEPT_BYTES || let_go.elapsed() >= KEPT_FOR {

@@ -18,7 +18,7 @@ pub enum Grouping {
     Each(usize),
     /// This many processes in total, an explicit choice of the user.
     Processes(usize),
-    /// The assignment of an earlier run.
+    /// The assignment that an earlier run had.
     As(Vec<Vec<Party>>),
 }
 

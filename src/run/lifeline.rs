@@ -106,7 +106,7 @@ const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 /// Source of a request to end.
 #[derive(Clone, Copy, Debug)]
 pub enum Asker {
-    /// A signal.
+    /// The operating system, by a signal.
     System,
     Launcher,
 }

@@ -18,7 +18,7 @@ use super::quic::{self, Close, Connection, JoinError, Joined, QuicOptions, WireE
 use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use hansa_sim::kernel::{ActorId, Leaf};
-use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash, name_first, parties_label};
+use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash, list_parties, parties_label};
 use hansa_sim::topology::{self, ExternalDeciders, Override, Roster, Topology};
 
 /// Settings of a process that takes part in a run.
@@ -213,7 +213,7 @@ impl MemberPart<'_> {
         tracing::info!(router = %joined.connection.remote_address(), missing = joined.missing, "{names} joined");
         let others = match joined.missing {
             0 => "all members have joined".to_owned(),
-            missing => format!("{missing} still to join: {}", name_first(&joined.awaited, missing as usize)),
+            missing => format!("{missing} still to join: {}", list_parties(&joined.awaited, missing as usize)),
         };
         // A full disk under the output must not cost the run a member.
         let _ =

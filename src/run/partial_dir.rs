@@ -37,7 +37,7 @@ enum PartialState {
     Making,
     /// The result is in its place, and the partial directory's name is used for something else now.
     Placed,
-    /// Removed, or about to be.
+    /// The folder is removed, or about to be.
     GivenUp,
 }
 
@@ -137,7 +137,7 @@ pub fn aside_path(partial: &Path) -> PathBuf {
     PathBuf::from(aside)
 }
 
-/// The partial directories for `out`; of some only the folder set aside exists.
+/// Paths of the partial directories for `out`, including those of which only the folder set aside is left.
 fn all_for(out: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent_folder(out))) else { return found };
@@ -230,13 +230,13 @@ fn is_all_digits(part: &[u8]) -> bool {
 
 /// Holder of a folder.
 pub enum Lock {
-    /// This process, from now on until this is dropped.
+    /// This process, until the lock is dropped.
     Held(File),
     /// Another live process.
     Taken,
-    /// It does not exist (any more).
+    /// No process: the folder does not exist.
     Gone,
-    /// This file system has no answer.
+    /// Unknown: the file system does not support locks.
     Unknown,
 }
 

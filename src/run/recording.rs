@@ -94,7 +94,7 @@ impl Consumer<Entry<Record>> for Recording {
         Ok(self.write_lines()?)
     }
 
-    fn repeat_error(error: &Failure) -> Failure {
+    fn copy_error(error: &Failure) -> Failure {
         error.clone()
     }
 }

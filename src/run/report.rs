@@ -128,7 +128,7 @@ fn numbers_damaged(path: &Path) -> Failure {
 fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Option<Summary>, Failure> {
     let complete = results.status == Status::Complete;
     // An external program may have changed since the run, and is not started for a report.
-    if outside::is_wanted(topology) || !complete || !results.view.is_some_and(|view| view.is_old()) {
+    if outside::is_wanted(topology) || !complete || !results.view.is_some_and(|view| view.is_noticeable()) {
         return Ok(None);
     }
     // Logs are read again; they may have changed since.

@@ -31,7 +31,7 @@ use super::{Failure, err, lifeline, pin};
 use hansa_report::{Input, Witness};
 use hansa_sim::grid::Program;
 use hansa_sim::kernel::{ActorId, Contact, Hub};
-use hansa_sim::protocol::handshake::{Party, RELEASE, name_first, parties_label};
+use hansa_sim::protocol::handshake::{Party, RELEASE, list_parties, parties_label};
 use hansa_sim::topology::{self, ExternalDeciders, Loaded, Override, Role, Roster, Topology};
 
 /// Settings of a router.
@@ -528,7 +528,7 @@ async fn admit_members(
         }
         Err(Failure::NotJoined(text)) => {
             let missing = listener.missing_parties();
-            Failure::NotJoined(format!("{text}{}", name_first(&missing, missing.len())))
+            Failure::NotJoined(format!("{text}{}", list_parties(&missing, missing.len())))
         }
         Err(failure) => failure,
     };
@@ -541,11 +541,11 @@ async fn admit_members(
 fn note_joined(joined: &[Party], missing: &[Party]) {
     let others = match missing.len() {
         0 => "all members are here".to_owned(),
-        count => format!("waiting for {}", name_first(missing, count)),
+        count => format!("waiting for {}", list_parties(missing, count)),
     };
     match joined {
         [] => err::note(&others),
-        joined => err::note(&format!("{} joined; {others}", name_first(joined, joined.len()))),
+        joined => err::note(&format!("{} joined; {others}", list_parties(joined, joined.len()))),
     }
 }
 
@@ -565,10 +565,10 @@ mod tests {
     #[test]
     fn those_who_are_missing_are_named_up_to_a_point() {
         let sites = |count| (1..=count).map(|site| Party::Site(format!("s{site}"))).collect::<Vec<_>>();
-        let listed = |parties: &[Party]| name_first(parties, parties.len());
+        let listed = |parties: &[Party]| list_parties(parties, parties.len());
         assert_eq!(listed(&[sites(1), vec![Party::User("alice".to_owned())]].concat()), "site s1, user alice");
         assert!(listed(&sites(10)).ends_with(", site s10"));
         assert!(listed(&sites(12)).ends_with(", site s10 and 2 more"));
-        assert!(name_first(&sites(10), 12).ends_with(", site s10 and 2 more"));
+        assert!(list_parties(&sites(10), 12).ends_with(", site s10 and 2 more"));
     }
 }

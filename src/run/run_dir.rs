@@ -12,7 +12,7 @@ use super::partial_dir::Lock;
 /// A private folder for the topology and logs; gone when the run is over, or when the next one begins.
 pub struct RunDir {
     pub path: PathBuf,
-    /// Tells others that we live.
+    /// Lock by which other processes see that this one is alive.
     _lock: Lock,
 }
 

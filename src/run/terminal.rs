@@ -9,7 +9,7 @@ use super::{Verbosity, current_verbosity, err, spawn_thread};
 use hansa_sim::settings::format_counted;
 use hansa_sim::time::Time;
 
-/// Tasks shorter than this show no line.
+/// Time for which a task runs before a line is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
 const REDRAW: Duration = Duration::from_millis(100);
 /// Events between two reads of the clock.
@@ -36,7 +36,7 @@ impl ProgressLine {
         let now = Instant::now();
         ProgressLine {
             total_jobs,
-            terminal: is_watched(),
+            terminal: shows_progress(),
             began: now,
             drawn: None,
             events_looked: 0,
@@ -76,7 +76,7 @@ impl ProgressLine {
     }
 }
 
-fn is_watched() -> bool {
+fn shows_progress() -> bool {
     io::stderr().is_terminal() && current_verbosity() != Verbosity::Quiet
 }
 
@@ -98,7 +98,7 @@ pub struct ItemCounter {
     earlier: usize,
     terminal: bool,
     began: Instant,
-    /// Time before the first line.
+    /// Time before the first line is shown.
     patience: Duration,
     drawn: bool,
     /// True if a line without a terminal is still to come.
@@ -112,7 +112,7 @@ impl ItemCounter {
             what,
             total,
             earlier,
-            terminal: is_watched(),
+            terminal: shows_progress(),
             began,
             patience: Duration::ZERO,
             drawn: false,
@@ -121,13 +121,13 @@ impl ItemCounter {
     }
 
     /// Shows nothing in the first seconds.
-    pub fn patient(mut self) -> ItemCounter {
+    pub fn with_patience(mut self) -> ItemCounter {
         self.patience = PATIENCE;
         self
     }
 
     /// Writes one line with the time left, once that is known, where standard error is no terminal.
-    pub fn noted(mut self) -> ItemCounter {
+    pub fn with_note_line(mut self) -> ItemCounter {
         self.notes = !self.terminal;
         self
     }
@@ -167,10 +167,10 @@ pub struct Activity {
 
 impl Activity {
     pub fn new(what: String) -> Activity {
-        if is_watched() { Activity::on_screen(io::stderr(), what, PATIENCE) } else { Activity::silent() }
+        if shows_progress() { Activity::on_screen(io::stderr(), what, PATIENCE) } else { Activity::hidden() }
     }
 
-    fn silent() -> Activity {
+    fn hidden() -> Activity {
         Activity { over: Arc::default(), drawing: None }
     }
 

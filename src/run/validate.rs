@@ -90,7 +90,7 @@ fn in_short(experiment: &Experiment) -> String {
 }
 
 /// Fails if a job of a topology can run at no site.
-pub fn check_fit(loaded: &Loaded) -> Result<(), Failure> {
+pub fn refuse_misfits(loaded: &Loaded) -> Result<(), Failure> {
     check_misfits(loaded, true).map(drop)
 }
 

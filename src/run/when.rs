@@ -94,7 +94,7 @@ pub struct WhenArgs {
 #[derive(Clone, Copy)]
 struct Policy(&'static QueuePolicyRow);
 
-/// Policies besides that of the site.
+/// Policies that are compared with that of the site.
 const USUAL: [&str; 3] = ["easy", "conservative", "fcfs"];
 
 /// Repetitions that a thread makes at once.
@@ -186,7 +186,7 @@ impl Scene {
         }
         let log = tally.site_log(place, with_logs.as_ref().ok());
         let has_unfinished = log.jobs.iter().any(|job| job.end.is_none());
-        let now = log.covers().map(|(_, last)| last).filter(|_| has_unfinished);
+        let now = log.covered_time().map(|(_, last)| last).filter(|_| has_unfinished);
         Ok(Scene {
             site: format!("site {name}"),
             now,
@@ -287,7 +287,7 @@ impl Scene {
     fn moment(&self, at: Option<Span>) -> Result<Moment<'_>, Failure> {
         // An idle site has a listing without jobs.
         let listed = self.now.filter(|now| !self.log.has_past && *now > Time::ZERO).map(|now| (now, now));
-        let covers = self.log.covers().or(listed);
+        let covers = self.log.covered_time().or(listed);
         let (first, last) =
             covers.ok_or_else(|| Failure::input_at(&self.source, format!("no job is at {}", self.site)))?;
         let now = match at.map(|at| Time::ZERO + at) {
@@ -423,7 +423,7 @@ fn work_through<T: Sync, R: Send>(
     let stop: Stop = watch_for_interrupts()?;
     let stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut progress = ItemCounter::new(what, items.len(), 0).patient().noted();
+    let mut progress = ItemCounter::new(what, items.len(), 0).with_patience().with_note_line();
     let mut results = Vec::with_capacity(items.len());
     in_parallel(items, threads, &stopped, work, &mut |result| {
         results.extend(result);

@@ -48,19 +48,19 @@ fn put_bytes(line: &mut Vec<u8>, bytes: u64, count: u32) {
 
 #[inline]
 pub fn put_number(line: &mut Vec<u8>, number: u64) {
-    let (digits, count) = if number < THOUSAND { three_digits(number) } else { lower_digits(line, number) };
+    let (digits, count) = if number < THOUSAND { three_digits(number) } else { put_upper_digits(line, number) };
     put_bytes(line, digits, count);
 }
 
 /// Appends a number and the separator `after`.
 #[inline]
 pub fn put_number_and(line: &mut Vec<u8>, number: u64, after: u8) {
-    let (digits, count) = if number < THOUSAND { three_digits(number) } else { lower_digits(line, number) };
+    let (digits, count) = if number < THOUSAND { three_digits(number) } else { put_upper_digits(line, number) };
     put_bytes(line, digits | u64::from(after) << (8 * count), count + 1);
 }
 
 /// Appends all digits of a number except the last few, which it returns with their count.
-fn lower_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
+fn put_upper_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
     if number < MILLION {
         let (digits, count) = three_digits(number / THOUSAND);
         return (digits | u64::from(PADDED[(number % THOUSAND) as usize]) << (8 * count), count + 3);

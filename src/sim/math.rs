@@ -8,12 +8,12 @@ pub fn exp(x: f64) -> f64 {
     libm::exp(x)
 }
 
-/// exp(x) - 1, also near zero.
+/// `exp(x) - 1`, accurate near zero.
 pub fn exp_m1(x: f64) -> f64 {
     libm::expm1(x)
 }
 
-/// ln(1 + x), also near zero.
+/// `ln(1 + x)`, accurate near zero.
 pub fn ln_1p(x: f64) -> f64 {
     libm::log1p(x)
 }
@@ -64,7 +64,7 @@ fn lower_series(shape: f64, x: f64) -> f64 {
 /// Least magnitude of a denominator in Lentz's method.
 const TINY: f64 = 1e-300;
 
-/// Evaluated by Lentz's method.
+/// Continued fraction of the upper incomplete gamma function, evaluated by Lentz's method.
 fn upper_fraction(shape: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - shape;
     let mut c = 1.0 / TINY;
@@ -99,7 +99,7 @@ pub fn beta_cdf(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// Evaluated by Lentz's method.
+/// Continued fraction of the incomplete beta function, evaluated by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / keep_from_zero(1.0 - (a + b) * x / (a + 1.0));

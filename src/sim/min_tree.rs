@@ -72,7 +72,7 @@ impl<T: Copy + Ord> MinTree<T> {
 
     fn compare_all(&mut self) {
         for node in (1..self.row()).rev() {
-            self.nodes[node] = self.lesser(node);
+            self.nodes[node] = self.lesser_child(node);
         }
     }
 
@@ -80,7 +80,7 @@ impl<T: Copy + Ord> MinTree<T> {
         let mut node = self.row() + place;
         while node > 1 {
             node /= 2;
-            let lesser = self.lesser(node);
+            let lesser = self.lesser_child(node);
             if self.nodes[node] == lesser {
                 return;
             }
@@ -88,7 +88,7 @@ impl<T: Copy + Ord> MinTree<T> {
         }
     }
 
-    fn lesser(&self, node: usize) -> T {
+    fn lesser_child(&self, node: usize) -> T {
         self.nodes[2 * node].min(self.nodes[2 * node + 1])
     }
 }

@@ -17,7 +17,7 @@ pub fn format_count(number: u64) -> String {
     group_thousands(&number.to_string())
 }
 
-/// `1 job`, `2 jobs`.
+/// A number with its noun: `1 job`, `2 jobs`.
 pub fn format_counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", format_count(number), if number == 1 { "" } else { "s" })
 }
@@ -45,8 +45,8 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// As many decimals as the largest number has alone, more if the smallest would read 0, and none that no number
-    /// needs. O(numbers).
+    /// Form for a column of these numbers. Its decimals are those that suit the largest number, more (up to two) if the
+    /// smallest would read 0, and fewer if all numbers end in zeros. O(numbers).
     pub fn for_numbers(numbers: impl IntoIterator<Item = f64>) -> Digits {
         let mut largest = 0.0;
         let mut smallest = f64::INFINITY;

@@ -63,7 +63,7 @@ impl Span {
 
 impl Time {
     pub const ZERO: Time = Time(0);
-    /// After all events.
+    /// A time after all events.
     pub const NEVER: Time = Time(u64::MAX);
     /// The last time of events, about two thousand years before [`Time::NEVER`], so that everything planned or
     /// requested by then still has an end that can be represented.
@@ -123,7 +123,7 @@ impl Sub for Time {
 
 impl Stamp {
     pub const ZERO: Stamp = Stamp { time: Time::ZERO, step: 0 };
-    /// After all events.
+    /// A stamp after all events.
     pub const NEVER: Stamp = Stamp { time: Time::NEVER, step: u32::MAX };
 
     /// First stamp of a time.

@@ -464,7 +464,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
                 judge.expect_at_most(found.distance(expected), 1e-3 * expected);
                 let delta = f64::from(k - 1);
                 let printed = (delta + 1.0) / (2.0 + math::ln(delta));
-                let ratio = worst.over(&found).with_name(format!("ratio of {k}"));
+                let ratio = worst.divided_by(&found).with_name(format!("ratio of {k}"));
                 judge.show_number(&ratio, format!(">= {printed:.4}"));
                 judge.expect_at_most(printed, &ratio);
             }
@@ -659,7 +659,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
                     .filter_map(|(job, end)| Some(bounded_stretch(end? - job.submit, job.runtime)));
                 let worst = Number::new(format!("worst stretch, Delta {delta}"), stretches.max_by(f64::total_cmp));
                 let found = Number::new(format!("bound, Delta {delta}"), Some(compute_bound(1, &jobs).hi));
-                let ratio = worst.over(&found).with_name(format!("ratio, Delta {delta}"));
+                let ratio = worst.divided_by(&found).with_name(format!("ratio, Delta {delta}"));
                 judge.show_number(&ratio, delta);
                 // The bound is known to a thousandth.
                 judge.expect_at_most(ratio.distance(f64::from(delta)), 1e-3 * f64::from(delta));

@@ -148,7 +148,7 @@ impl PeriodFigure {
                 let points = self.periods().into_iter().filter_map(|period| {
                     Some((period as f64, published::published_mean(group, &with_period(period), *metric)?))
                 });
-                lines.push(PlotLine::new(style, paper, points).scattered());
+                lines.push(PlotLine::new(style, paper, points).as_scatter());
             }
         }
         lines
@@ -179,7 +179,7 @@ fn jobs_per_call(outcome: &Outcome) -> Figure {
     let each = (0..).zip(&sums).map(|(jobs, count)| (f64::from(jobs), share_of_calls(*count, all)));
     let up_to = |jobs: usize| (jobs as f64, share_of_calls(sums[..=jobs].iter().sum(), all));
     let up_to = PlotLine::new(0, "ours", (0..sums.len()).map(up_to));
-    let printed = PlotLine::new(1, "paper", [(FEW as f64, published::SMALL_CALLS)]).scattered();
+    let printed = PlotLine::new(1, "paper", [(FEW as f64, published::SMALL_CALLS)]).as_scatter();
     let x = PlotAxis::linear("Jobs", 1.0);
     let y = PlotAxis::linear("Share of calls (%)", 100.0);
     let panels = [

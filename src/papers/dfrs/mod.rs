@@ -172,16 +172,16 @@ pub enum Set {
     Unsplit,
 }
 
-/// Sets whose numbers are evaluated together.
+/// Sets of traces whose numbers are evaluated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     Unsplit,
     Weeks,
     Unscaled,
     Scaled,
-    /// Scaled to at least 0.7.
+    /// Scaled traces with a load of at least 0.7.
     High,
-    /// Scaled to this many tenths.
+    /// Scaled traces with this load, in tenths.
     Load(u32),
 }
 
@@ -253,7 +253,7 @@ pub struct AlgorithmRun {
     pub hours: f64,
     pub stretch: f64,
     pub bound: Bound,
-    /// Normalised.
+    /// Missed work per unit of work.
     pub underutilisation: f64,
     pub moves: Moves,
     /// Calls of MCB8 by the number of jobs that they place; empty if they are not counted.
@@ -261,7 +261,7 @@ pub struct AlgorithmRun {
 }
 
 impl AlgorithmRun {
-    /// Degradation from bound.
+    /// Maximum stretch divided by its lower bound.
     pub fn degradation(&self) -> f64 {
         self.stretch / self.bound.hi
     }
@@ -378,7 +378,7 @@ fn run_algorithm(
         hours: (last - jobs[0].submit).micros() as f64 / 3_600e6,
         stretch: stretches.fold(1.0, f64::max),
         bound,
-        underutilisation: measure_underutilisation(nodes, ended.iter().copied()).normalised(),
+        underutilisation: measure_underutilisation(nodes, ended.iter().copied()).missed_per_work(),
         moves,
         calls,
     }
@@ -432,7 +432,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// In the order of table 3.
+    /// Metrics of pauses and moves, in the order of table 3.
     pub const MOVES: [Metric; 6] = [
         Metric::PauseBandwidth,
         Metric::MoveBandwidth,
@@ -462,9 +462,9 @@ impl Metric {
 pub struct Speed {
     /// First unscaled trace under the recommended algorithm.
     pub run: f64,
-    /// Bound of that trace.
+    /// Lower bound on the maximum stretch of that trace.
     pub bound: f64,
-    /// One MCB8 call for 100 jobs.
+    /// One call of MCB8 that places 100 jobs.
     pub mcb8: f64,
 }
 

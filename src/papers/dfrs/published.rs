@@ -76,7 +76,8 @@ pub fn published_mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
 
 const LONG: u64 = 6_000;
 
-/// Limits of table 5, as parts of names.
+/// Limits of table 5 on preemption, as the suffixes of algorithm names: repacking does not move a job with less flow
+/// time or virtual time than this, in seconds.
 pub const LIMITS: [&str; 5] = ["", "/minft=300", "/minft=600", "/minvt=300", "/minvt=600"];
 
 /// Table 5: degradation over the weeks for each family, objective and limit.

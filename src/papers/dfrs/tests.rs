@@ -216,7 +216,7 @@ fn queues_equal_the_worked_examples() {
         let found = queue_ends(policy, 2, jobs);
         assert_eq!(found, expected, "{policy}");
         let ended = jobs.iter().zip(found).filter_map(|(job, end)| Some((*job, end?)));
-        assert!((measure_underutilisation(2, ended).normalised() - unused).abs() < 1e-6, "{policy}");
+        assert!((measure_underutilisation(2, ended).missed_per_work() - unused).abs() < 1e-6, "{policy}");
     }
 }
 

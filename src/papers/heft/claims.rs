@@ -20,7 +20,7 @@ trait HeftNumbers {
     fn expect_growth(&mut self, name: &'static str, groups: &[&'static str], all: &[MeanNumber]);
 }
 
-/// A number of groups, by its name.
+/// A number that is compared between groups: its name, and its value in the means of a group.
 type MeanNumber = (&'static str, fn(&Means) -> f64);
 
 const INCREASE: MeanNumber = ("increase", Means::increase);

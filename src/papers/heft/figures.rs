@@ -4,7 +4,8 @@ use super::published::{PUBLISHED, Published};
 use super::{Means, Outcome, Over};
 use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine};
 
-/// Increase, decrease and makespans by group, beside the published numbers.
+/// Figures of the cases that network-aware planning makes worse or better, and of makespans, by group of graphs, with
+/// the published numbers.
 pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     const GROUPS: [(&str, &str); 5] =
         [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];
@@ -16,7 +17,7 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
                 .filter_map(|line| Some((published_parameter(line)?, mean_of(paper(line)) / 100.0)));
             let mut lines = vec![PlotLine::new(0, "paper", printed)];
             let laws = LAWS.into_iter().zip(1..);
-            lines.extend(laws.map(|(law, style)| PlotLine::new(style, law, own_points(outcome, name, law, of))));
+            lines.extend(laws.map(|(law, style)| PlotLine::new(style, law, computed_points(outcome, name, law, of))));
             plain_panel(words, label, 100.0, lines)
         })
     };
@@ -32,7 +33,7 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         ];
         let lines = (0..)
             .zip(all)
-            .map(|(style, (label, law, of))| PlotLine::new(style, label, own_points(outcome, name, law, of)));
+            .map(|(style, (label, law, of))| PlotLine::new(style, label, computed_points(outcome, name, law, of)));
         plain_panel(words, "Mean makespan", 1.0, lines.collect())
     });
     let rounds = (1..).zip(LAWS).map(|(style, law)| {
@@ -69,7 +70,7 @@ fn published_lines(name: &'static str) -> impl Iterator<Item = &'static Publishe
 }
 
 /// Our numbers at the parameters for which the paper has some.
-fn own_points(outcome: &Outcome, name: &'static str, law: &'static str, of: fn(&Means) -> f64) -> Vec<(f64, f64)> {
+fn computed_points(outcome: &Outcome, name: &'static str, law: &'static str, of: fn(&Means) -> f64) -> Vec<(f64, f64)> {
     published_lines(name)
         .filter_map(|line| Some((published_parameter(line)?, of(&outcome.means(law, line.group, Over::All)?))))
         .collect()

@@ -148,7 +148,7 @@ const CURVE_SLR: PlotAxis = PlotAxis { label: "SLR of the job when it ends", sca
 const CURVE_VALUE: PlotAxis = PlotAxis { label: "Value (% of the job's maximum)", scale: 100.0, is_log: false };
 
 fn draw_curve() -> Figure {
-    let deadlines = PlotLine::new(3, "Deadlines", [(INITIAL, 1.0), (FINAL, 0.0)]).scattered();
+    let deadlines = PlotLine::new(3, "Deadlines", [(INITIAL, 1.0), (FINAL, 0.0)]).as_scatter();
     let lines = vec![curve_line(&example_curve()), deadlines];
     let below = format!(
         "An example: all of the value up to the initial deadline {INITIAL:.0}, none from the final deadline {FINAL:.0} on"

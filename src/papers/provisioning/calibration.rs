@@ -45,8 +45,8 @@ pub struct Queue {
     pub long: u32,
 }
 
-/// Least misfit of the search; jobs wait at 96 of 100 moments. Queues at which jobs always wait have longer ones, and
-/// fees that are thousands of times beyond the thesis's.
+/// Queue with the smallest misfit of the search. Jobs wait in it at 96 of 100 moments; queues with jobs at all moments
+/// are longer, and lead to fees that are thousands of times those of the thesis.
 pub const TWO_MOMENTS: Queue = Queue { procs: 128, load: 700, long: 60 };
 
 /// Result of an earlier search by means, with uniform estimates: the least distance of the mean chances from the

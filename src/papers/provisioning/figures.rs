@@ -145,7 +145,7 @@ struct ThesisFigures<'a> {
 
 impl ThesisFigures<'_> {
     /// Panels along this axis.
-    fn along(&self, x: &'static str) -> Drawn<'_> {
+    fn panels_along(&self, x: &'static str) -> Drawn<'_> {
         Drawn { results: self.results, x }
     }
 
@@ -156,19 +156,19 @@ impl ThesisFigures<'_> {
         Figure::of_panels(file, &title, &self.below, &panels)
     }
 
-    /// Panels of both sites with the same lines.
-    fn both(&self, figure: &'static str, x: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
-        self.along(x).sites(figure, y, [lines, lines])
+    /// Panels of the two sites, with equal lines.
+    fn both_sites(&self, figure: &'static str, x: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
+        self.panels_along(x).sites(figure, y, [lines, lines])
     }
 
     /// The panel of the site of imitated reservations.
     fn virtuals(&self, figure: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
-        self.along(AHEAD).site(virtuals::SITE, figure, y, lines)
+        self.panels_along(AHEAD).site(virtuals::SITE, figure, y, lines)
     }
 
     /// Two panels along one axis, each with a figure's number, its vertical axis and its lines.
     fn pair(&self, x: &'static str, one: Named, other: Named, lines: [&[Named]; 2]) -> Vec<Panel> {
-        let drawn = self.along(x);
+        let drawn = self.panels_along(x);
         vec![drawn.shared_panel("", one.0, one.1, lines[0]), drawn.shared_panel("", other.0, other.1, lines[1])]
     }
 }
@@ -180,56 +180,66 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         (
             "04-slots.svg",
             "How many slots an advertisement has",
-            vec![drawn.along("Slots in an advertisement").shared_panel("", "4", "Advertisements", EACH_SITE)],
+            vec![drawn.panels_along("Slots in an advertisement").shared_panel("", "4", "Advertisements", EACH_SITE)],
         ),
         (
             "05-slots-and-jobs.svg",
             "Slots in an advertisement, by the load of the site",
-            vec![drawn.along("Jobs that run or wait").shared_panel("", "5", "Slots", EACH_SITE)],
+            vec![drawn.panels_along("Jobs that run or wait").shared_panel("", "5", "Slots", EACH_SITE)],
         ),
         (
             "06-starts.svg",
             "When slots begin, and how long they last",
-            vec![drawn.along("Start (h from now); one slot in seven").shared_panel("", "6", "Duration (h)", EACH_SITE)],
+            vec![drawn.panels_along("Start (h from now); one slot in seven").shared_panel(
+                "",
+                "6",
+                "Duration (h)",
+                EACH_SITE,
+            )],
         ),
         (
             "07-sizes.svg",
             "How many slots have how many processors",
-            vec![drawn.along("Processors").shared_panel("", "7", "Slots seen", EACH_SITE)],
+            vec![drawn.panels_along("Processors").shared_panel("", "7", "Slots seen", EACH_SITE)],
         ),
         (
             "08-estimates.svg",
             "The same slots with inexact estimates",
-            vec![drawn.along("Start (h from now); one slot in seven").shared_panel("", "8", "Duration (h)", EACH_SITE)],
+            vec![drawn.panels_along("Start (h from now); one slot in seven").shared_panel(
+                "",
+                "8",
+                "Duration (h)",
+                EACH_SITE,
+            )],
         ),
         (
             "13-makespan.svg",
             "How long workflows take over slots",
-            drawn.both("13 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
+            drawn.both_sites("13 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
         ),
-        ("13-cost.svg", "What workflows cost over slots", drawn.both("13 cost", ALPHA, COST, BOTH_WAYS)),
+        ("13-cost.svg", "What workflows cost over slots", drawn.both_sites("13 cost", ALPHA, COST, BOTH_WAYS)),
         (
             "14-makespan.svg",
             "Time of workflows over slots, by how many tasks they have",
-            drawn.both("14 makespan", TASKS, TIME_RATIO, EXTREMES),
+            drawn.both_sites("14 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
-        ("14-cost.svg", "What they cost, by how many tasks", drawn.both("14 cost", TASKS, COST_RATIO, EXTREMES)),
+        ("14-cost.svg", "What they cost, by how many tasks", drawn.both_sites("14 cost", TASKS, COST_RATIO, EXTREMES)),
         (
             "15-makespan.svg",
             "Workflows over slots, by how wide their tasks are",
-            drawn.both("15 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
+            drawn.both_sites("15 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
         ),
         (
             "15-cost.svg",
             "What they cost, by how wide their tasks are",
-            drawn.both("15 cost", "Processors of a task", COST_RATIO, EXTREMES),
+            drawn.both_sites("15 cost", "Processors of a task", COST_RATIO, EXTREMES),
         ),
         (
             "16-makespan.svg",
             "Workflows over slots, by load (3 to 30 processors a task on CTC, 1 to 9 on SDSC)",
-            drawn.along(LOAD).sites("16 makespan", TIME_RATIO, WIDTHS),
+            drawn.panels_along(LOAD).sites("16 makespan", TIME_RATIO, WIDTHS),
         ),
-        ("16-cost.svg", "What they cost, by load", drawn.along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
+        ("16-cost.svg", "What they cost, by load", drawn.panels_along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
         (
             "18-cybershake.svg",
             "Time and cost of CyberShake on CTC, by load",
@@ -243,18 +253,18 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         (
             "23-fees.svg",
             "What reservations cost, by what cost weighs for them",
-            vec![drawn.along(ALPHA).shared_panel("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
+            vec![drawn.panels_along(ALPHA).shared_panel("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
         ),
         (
             "24-waits.svg",
             "How long reservations and the queue wait",
-            drawn.both("24", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
+            drawn.both_sites("24", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
-        ("25-fees-load.svg", "What reservations cost, by load", drawn.both("25", LOAD, FEE, ALPHAS)),
+        ("25-fees-load.svg", "What reservations cost, by load", drawn.both_sites("25", LOAD, FEE, ALPHAS)),
         (
             "26-waits-load.svg",
             "Waits of reservations relative to those of the queue, by load",
-            drawn.both("26", LOAD, "Wait (% of the queue's)", ALPHAS),
+            drawn.both_sites("26", LOAD, "Wait (% of the queue's)", ALPHAS),
         ),
         (
             "27-share.svg",
@@ -264,22 +274,22 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         (
             "28-half.svg",
             "How long reservations and the queue wait if half of all jobs reserve",
-            drawn.both("28", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
+            drawn.both_sites("28", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
         (
             "29-planners.svg",
             "What reservations cost under two planners",
-            drawn.both("29", LOAD, FEE, &[("EASY", "easy-count"), ("conservative", "conservative-count")]),
+            drawn.both_sites("29", LOAD, FEE, &[("EASY", "easy-count"), ("conservative", "conservative-count")]),
         ),
         (
             "30-fees-estimates.svg",
             "What reservations cost, with known and with unknown run times",
-            drawn.both("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
+            drawn.both_sites("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
         ),
         (
             "31-waits-estimates.svg",
             "Waits, with known and with unknown (inexact) run times",
-            drawn.both(
+            drawn.both_sites(
                 "31",
                 ALPHA,
                 WAIT,
@@ -305,26 +315,38 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         ("46-combined.svg", "What both together cost", drawn.virtuals("46", RELATIVE, ALL_WAYS)),
         ("48-combined-success.svg", "How often both together succeed", drawn.virtuals("48", "Had (%)", ALL_WAYS)),
-        ("52-makespan.svg", "How long workflows take at prices", drawn.both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
-        ("52-cost.svg", "What workflows cost at prices", drawn.both("52 cost", ALPHA, COST, BOTH_WAYS)),
+        (
+            "52-makespan.svg",
+            "How long workflows take at prices",
+            drawn.both_sites("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
+        ),
+        ("52-cost.svg", "What workflows cost at prices", drawn.both_sites("52 cost", ALPHA, COST, BOTH_WAYS)),
         (
             "53-makespan.svg",
             "Workflows at prices, by how many tasks they have",
-            drawn.both("53 makespan", TASKS, TIME_RATIO, EXTREMES),
+            drawn.both_sites("53 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
-        ("53-cost.svg", "What they cost, by how many tasks", drawn.both("53 cost", TASKS, COST_RATIO, EXTREMES)),
+        ("53-cost.svg", "What they cost, by how many tasks", drawn.both_sites("53 cost", TASKS, COST_RATIO, EXTREMES)),
         (
             "54-makespan.svg",
             "Workflows at prices, by how wide their tasks are",
-            drawn.both("54 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
+            drawn.both_sites("54 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
         ),
         (
             "54-cost.svg",
             "What they cost at prices, by how wide their tasks are",
-            drawn.both("54 cost", "Processors of a task", COST_RATIO, EXTREMES),
+            drawn.both_sites("54 cost", "Processors of a task", COST_RATIO, EXTREMES),
         ),
-        ("55-makespan.svg", "Workflows at prices, by load", drawn.along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS)),
-        ("55-cost.svg", "What they cost at prices, by load", drawn.along(LOAD).sites("55 cost", COST_RATIO, WIDTHS)),
+        (
+            "55-makespan.svg",
+            "Workflows at prices, by load",
+            drawn.panels_along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS),
+        ),
+        (
+            "55-cost.svg",
+            "What they cost at prices, by load",
+            drawn.panels_along(LOAD).sites("55 cost", COST_RATIO, WIDTHS),
+        ),
         (
             "56-sites.svg",
             "Workflows at prices on several sites",

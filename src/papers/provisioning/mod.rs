@@ -127,7 +127,7 @@ impl Piece {
         }
     }
 
-    /// True if a site has the least load of a figure.
+    /// True if this piece of work is about the lowest load that its figure shows.
     fn has_least_load(&self) -> bool {
         match *self {
             Piece::Plans(setting) => setting.site.is_least(setting.load),

@@ -20,7 +20,7 @@ use hansa_sim::workload::workflow::parallel::{Parallel, cybershake_workflow};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     pub site: Site,
-    /// In thousandths.
+    /// Utilisation in thousandths.
     pub load: u32,
     pub moment: u32,
 }
@@ -51,7 +51,7 @@ struct Case<'a> {
     application: Application,
     /// Sites for advertised slots, and for prices.
     sites: [&'a [SiteTrial]; 2],
-    /// Makespans by best effort, on both.
+    /// Makespans by best effort, on both kinds of sites.
     queued: [Option<Span>; 2],
     seed: u64,
 }

@@ -83,9 +83,9 @@ pub fn price_settings() -> Vec<Setting> {
 /// Means of a history, over the jobs that came after the site had filled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct History {
-    /// In processor-hours.
+    /// Mean fee of a reservation, in processor-hours.
     fee: Option<f64>,
-    /// In hours.
+    /// Mean wait of reserved jobs, in hours.
     reserved_wait: Option<f64>,
     queued_wait: Option<f64>,
 }

@@ -17,7 +17,7 @@ pub(super) const NODES: [u32; 2] = [32, 64];
 pub(super) const LENGTHS: [u64; 2] = [1, 4];
 pub(super) const AHEAD: [u64; 3] = [1, 4, 8];
 
-/// Fraction of the fee, in thousandths.
+/// Part of the fee that a cancellation costs, in thousandths.
 const CANCELLING: u32 = 100;
 /// History before the first trial, in days.
 const HISTORY: u64 = 7;

@@ -118,7 +118,7 @@ pub struct Setting {
 /// The setting around which one axis varies.
 pub const USUAL: Setting = Setting { umed: 7, arrival: 100, flexibility: 3 };
 
-/// The axes.
+/// The axes of the experiment: parameters of a workload that vary one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     Umed,

@@ -121,9 +121,9 @@ pub struct Entrant {
 /// One combination of values.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Counted from 1.
+    /// Number of the run, from 1.
     pub number: usize,
-    /// One per axis.
+    /// Values of the axes, one per axis.
     pub values: Vec<String>,
     pub overrides: Vec<Override>,
 }
@@ -259,7 +259,7 @@ impl Experiment {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
-    /// The numbers that claims are about, without those of any run.
+    /// An empty table of means for the claims: its axes, without repetitions, and its metrics.
     pub(super) fn cells(&self) -> Cells<'_> {
         let axes = self.axes.iter().filter(|axis| !axis.is_repetition());
         let axes = axes.map(|axis| (axis.key.as_str(), &axis.values[..])).collect();
@@ -642,7 +642,7 @@ impl Settings<'_, '_, '_> {
     fn value_line(&self, value: &WrittenNode) -> String {
         match &value.value {
             Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-            _ => self.library.diagnostics.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => self.library.diagnostics.text_at(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 

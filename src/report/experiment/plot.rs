@@ -71,7 +71,7 @@ impl PlotAxis {
         match self.is_log {
             _ if low > high => None,
             true => Some(Axis::logarithmic(low, high)),
-            false => Some(Axis::around(low * self.scale, high * self.scale, TICKS)),
+            false => Some(Axis::covering(low * self.scale, high * self.scale, TICKS)),
         }
     }
 }
@@ -95,7 +95,7 @@ impl PlotLine {
     }
 
     /// Leaves its points unjoined.
-    pub fn scattered(self) -> PlotLine {
+    pub fn as_scatter(self) -> PlotLine {
         PlotLine { is_scatter: true, ..self }
     }
 
@@ -118,7 +118,7 @@ const HEAD_LETTERS: (f64, f64) = (9.5, 6.7);
 const LEFT: f64 = 68.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 56.0;
-/// Space above them, without and with a title.
+/// Space above the panels, without and with a title.
 const TOP: (f64, f64) = (8.0, 24.0);
 /// Space around labels, and for the shortest ones.
 const LEGEND: (f64, f64) = (54.0, 120.0);
@@ -176,7 +176,7 @@ fn column_count(panels: &[Panel]) -> usize {
     panels.len().min(COLUMNS)
 }
 
-/// Enough for the longest label.
+/// Width of the legend: enough for the longest label.
 fn legend_width(panels: &[Panel]) -> f64 {
     let labels = panels.iter().flat_map(|panel| &panel.lines).map(|line| line.label.chars().count() as f64);
     labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, f64::max)

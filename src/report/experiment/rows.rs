@@ -6,9 +6,9 @@ use crate::field;
 /// Record of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRow {
-    /// Counted from 1.
+    /// Number of the run, from 1.
     pub run: usize,
-    /// One per axis.
+    /// Values of the axes, one per axis.
     pub values: Vec<String>,
     /// One per metric; None if the run has no such number.
     pub metrics: Vec<Option<f64>>,
@@ -30,7 +30,7 @@ impl Table {
         }
     }
 
-    /// First line.
+    /// Header line of the table.
     pub fn header_line(&self) -> String {
         let axes = self.axes.iter().map(String::as_str);
         join_cells(["run"].into_iter().chain(axes).chain(self.metrics.iter().copied()).chain(["digest"]))

@@ -30,7 +30,7 @@ impl Axis {
     }
 
     /// Linear axis that begins and ends with a tick.
-    pub fn around(least: f64, most: f64, parts: f64) -> Axis {
+    pub fn covering(least: f64, most: f64, parts: f64) -> Axis {
         let step = round_step((most - least) / parts).max(STEP_MIN);
         let first = (least / step + 1e-6).floor();
         let last = (most / step - 1e-6).ceil();
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn an_axis_around_numbers_begins_and_ends_with_a_tick() {
-        let axis = Axis::around(0.9, 10.1, 10.0);
+        let axis = Axis::covering(0.9, 10.1, 10.0);
         assert_eq!((axis.from, axis.to, axis.tick_numbers().len()), (0.0, 11.0, 12));
-        assert_eq!(Axis::around(3.0, 3.0, 10.0).tick_numbers(), [3.0, 3.001]);
+        assert_eq!(Axis::covering(3.0, 3.0, 10.0).tick_numbers(), [3.0, 3.001]);
     }
 
     #[test]

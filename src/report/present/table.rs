@@ -52,7 +52,7 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     table.put_optional("useful work", summary.useful.map(format_percent));
     table.put_optional(
         "old view",
-        summary.view.filter(Staleness::is_old).map(|view| {
+        summary.view.filter(Staleness::is_noticeable).map(|view| {
             let mean = format_span(view.lag_mean);
             let max = format_span(view.lag_max);
             let unseen = format_number(view.unseen / 3600.0);
@@ -131,21 +131,22 @@ impl SummaryTable {
 }
 
 fn put_uses(table: &mut SummaryTable, summary: &Summary) {
-    if summary.used(&summary.utilisation.all).is_none() {
+    if summary.utilisation_of(&summary.utilisation.all).is_none() {
         return table.row("No utilisation: nothing ran for any length of time.");
     }
     let kinds: &[Use] = if summary.utilisation.kinds.len() > 1 { &summary.utilisation.kinds } else { &[] };
     let rows = || summary.utilisation.sites.iter().chain(kinds).chain([&summary.utilisation.all]);
     let name = rows().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(4, NAME_MAX);
-    let during = summary.used_when();
+    let during = summary.utilisation_interval();
     let hours = Digits::for_numbers(rows().map(|row| row.busy / 3600.0));
     table.row(&format!("{:<name$}  {:>9}  {:>9}  {:>9}  utilisation {during}", "site", "cores", "tasks", "core h"));
     for (position, row) in rows().enumerate() {
         if position == summary.utilisation.sites.len() {
             table.row(&"-".repeat(name + 33));
         }
-        let used =
-            summary.used(row).map_or("-".to_owned(), |used| format!("{} {:>7}", share_bar(used), format_percent(used)));
+        let used = summary
+            .utilisation_of(row)
+            .map_or("-".to_owned(), |used| format!("{} {:>7}", share_bar(used), format_percent(used)));
         table.row(&format!(
             "{:<name$}  {:>9}  {:>9}  {:>9}  {used}",
             shorten_text(&row.name, name),

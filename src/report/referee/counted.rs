@@ -56,7 +56,7 @@ impl CountedJobs {
         !self.parts.is_empty()
     }
 
-    /// O(log workloads).
+    /// Part of its workload to which a job belongs. O(log workloads).
     pub fn part_of(&self, row: &JobRow) -> JobPart {
         let job = row.job.id.0;
         let at = self.parts.partition_point(|part| part.jobs.0 <= job);
@@ -76,7 +76,7 @@ impl CountedJobs {
         }
     }
 
-    pub fn counts(&self, row: &JobRow) -> bool {
+    pub fn is_counted(&self, row: &JobRow) -> bool {
         self.part_of(row) == JobPart::Counted
     }
 

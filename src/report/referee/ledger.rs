@@ -41,7 +41,7 @@ pub(crate) struct Ledger {
     store: Box<dyn Store>,
     run: usize,
     gathered: Vec<JobRow>,
-    /// Their size, in tasks.
+    /// Size of the gathered jobs, in tasks.
     tasks: usize,
     /// Begin and end of each run in the store.
     runs: Vec<(u64, u64)>,

@@ -17,7 +17,7 @@ pub struct Recorder {
     text: Vec<u8>,
 }
 
-/// Why an entry is not recorded.
+/// Reason why an entry is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
     #[error(transparent)]

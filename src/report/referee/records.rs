@@ -30,7 +30,7 @@ impl EventReader {
             }
         }
         at.at = before;
-        Err(at.wrong("the name of an event"))
+        Err(at.expected_error("the name of an event"))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::referee::events::next_line;
 use crate::{EntryError, EventReader, Names, Recorder, Tally, Unreadable};
 use hansa_sim::topology::Topology;
 
-/// Why a log gives no tally.
+/// Reason why a log cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreplayable {
     #[error("cannot read it: {0}")]

@@ -6,7 +6,7 @@ use std::io::Write;
 use crate::Inconsistent;
 use crate::referee::tally::SiteFacts;
 use crate::results::summary::Carried;
-use crate::tables::columns::{TableForm, number, seconds, text, whole};
+use crate::tables::columns::{TableForm, number, seconds, text, whole_number};
 use crate::tables::csv::put_ends;
 use hansa_sim::grid::{CableId, EdgeId, FailureTarget, JobId};
 use hansa_sim::network::{Link, LinkId, Paths};
@@ -123,7 +123,7 @@ struct FlowSums {
     flows: u64,
     unfinished: u64,
     bytes: u64,
-    /// Count and sum.
+    /// Number of flows with a rate, and sum of their rates.
     rate: (f64, f64),
     stretch: (f64, f64),
     held_up: HeldUp,
@@ -221,13 +221,13 @@ impl RunFlows {
     /// The links of the route over some cables.
     fn route_links(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
         let cables = self.cables.as_ref()?;
-        let own = self.paths.as_ref()?.listed(from, to);
+        let own = self.paths.as_ref()?.listed_route(from, to);
         let of = cables.by_link();
         // A route given in full may lead over links without ends.
         if own.iter().map(|link| of[link.index()]).eq(via.iter().copied()) {
             return Some(own.to_vec());
         }
-        cables.way(from, via)
+        cables.path_links(from, via)
     }
 
     fn under_way(&mut self, edge: EdgeId) -> Result<&mut FlowRow, Inconsistent> {
@@ -390,7 +390,7 @@ fn add_to_sum((count, sum): (f64, f64), one: Option<f64>) -> (f64, f64) {
 }
 
 fn own_links<'p>(row: &FlowRow, paths: &'p Paths) -> &'p [LinkId] {
-    paths.listed(row.from as usize, row.to as usize)
+    paths.listed_route(row.from as usize, row.to as usize)
 }
 
 fn site_name<'s>(site: &u32, sites: &'s [SiteFacts]) -> &'s str {
@@ -417,11 +417,11 @@ pub const TRANSFERS: TableForm = TableForm {
     file: "transfers.csv",
     about: "One row per flow, only for grids with links.",
     columns: &[
-        whole("job", "number of the job whose data it is"),
+        whole_number("job", "number of the job whose data it is"),
         text("edge", "the tasks between which it goes: `3-4`; `home-0` is input, `0-home` is output"),
         text("from", "the site that sends"),
         text("to", "the site that receives"),
-        whole("bytes", "volume"),
+        whole_number("bytes", "volume"),
         seconds("released", "when it was sent"),
         seconds("active", "when the latencies had elapsed"),
         seconds("ended", "when all of it had arrived"),

@@ -120,7 +120,7 @@ impl Tally {
     }
 
     fn show_job(&self, account: &mut (dyn Account + '_), row: &JobRow, ready: &[Option<Time>]) {
-        match self.counted.counts(row) {
+        match self.counted.is_counted(row) {
             true => account.job(row, ready),
             false => account.add_uncounted(row, ready),
         }

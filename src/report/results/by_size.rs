@@ -12,27 +12,27 @@ const GROUPS: usize = 10;
 /// Size of a job, by each meaning.
 #[derive(Clone, Copy)]
 pub(crate) struct JobSize {
-    /// Core microseconds.
+    /// Work in core microseconds.
     pub work: u128,
-    /// Sum over the tasks.
+    /// Run time, summed over the tasks.
     pub runtime: Span,
     pub critical_path: Span,
 }
 
 #[derive(Default)]
 pub(crate) struct SizeColumns {
-    /// Core microseconds.
+    /// Work of each job, in core microseconds.
     work: Vec<u128>,
     /// None where each job is a single task.
     lengths: Option<Lengths>,
     /// SLR of each job; NaN if it has none.
     slr: Vec<f64>,
-    /// Deadlines from some job on; none before has one.
+    /// Deadlines, from the first job with a deadline on.
     deadlines: Option<Deadlines>,
 }
 
 struct Lengths {
-    /// Sum over the tasks.
+    /// Run time of each job, summed over its tasks.
     runtime: Vec<Span>,
     critical_path: Vec<Span>,
 }
@@ -40,9 +40,9 @@ struct Lengths {
 /// Ten groups for each meaning of size, from the smallest jobs to the largest.
 pub(crate) struct SizeGroups {
     pub by_work: Vec<SizeGroup>,
-    /// Empty where each job is a single task.
+    /// Groups by run time; empty if each job is a single task.
     pub by_runtime: Vec<SizeGroup>,
-    /// Empty where each job is a single task.
+    /// Groups by critical path; empty if each job is a single task.
     pub by_critical_path: Vec<SizeGroup>,
 }
 

@@ -130,7 +130,7 @@ impl<'a> Core<'a> {
             self.sites[site as usize].tasks += 1;
             for stint in task.stints(self.tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
-                let used = self.tally.sites[site].used(row, needs.cores, &stint);
+                let used = self.tally.sites[site].used_cores(row, needs.cores, &stint);
                 done += self.sites[site].add((stint.from, stint.to), used, self.arrivals, self.whole);
             }
             if let Some(end) = task.end.filter(|_| self.tally.is_central(row.system)) {

@@ -15,7 +15,7 @@ use crate::Tally;
 use crate::referee::tally::{Fate, JobRow, Standing, TaskRow};
 use crate::results::account::Account;
 use crate::tables::columns::OpenTable;
-use crate::tables::columns::{TableForm, number, seconds, text, whole};
+use crate::tables::columns::{TableForm, number, seconds, text, whole_number};
 use crate::tables::csv::{CsvRow, field, put_runs};
 use hansa_sim::grid::Task;
 use hansa_sim::time::Time;
@@ -24,13 +24,13 @@ use hansa_sim::time::Time;
 macro_rules! batsim {
     ($($ours:expr),* $(,)?) => {
         &[
-            whole("job_id", "number of the job: in its log, if it queues; in tasks.csv that of the task, if the tasks of all jobs are numbered through"),
+            whole_number("job_id", "number of the job: in its log, if it queues; in tasks.csv that of the task, if the tasks of all jobs are numbered through"),
             text("workload_name", "the topology; with the workload of the job, if it has one of Batsim"),
             text("profile", "`dag`, or `rigid` for one task, or the profile that its Batsim workload names, or its options of `sbatch`"),
             seconds("submission_time", "when its user submitted it"),
-            whole("requested_number_of_resources", "cores that a task asks for; of several shapes, in the first"),
+            whole_number("requested_number_of_resources", "cores that a task asks for; of several shapes, in the first"),
             seconds("requested_time", "the time that a task asks for; of several shapes, in the first"),
-            whole("success", "1 if all of its tasks ended, else 0"),
+            whole_number("success", "1 if all of its tasks ended, else 0"),
             text("final_state", "`COMPLETED_SUCCESSFULLY`, even if it was worth nothing any more; `COMPLETED_WALLTIME_REACHED`; `PREEMPTED` if its site ended it for another; `COMPLETED_KILLED` if it was removed after its final deadline; `REJECTED` if it was refused; `RUNNING` or `SUBMITTED` if the log ends before it does"),
             seconds("starting_time", "start of the first task, or of this one"),
             seconds("execution_time", "from start to finish"),
@@ -41,7 +41,7 @@ macro_rules! batsim {
             text("allocated_resources", "all cores that a job's tasks were on, or the last cores of a task, numbered through all sites: `0-3 7`"),
             number("consumed_energy", "", "always empty"),
             text("metadata", "always empty"),
-            whole("job", "number of the job, from 0, as events.jsonl has it"),
+            whole_number("job", "number of the job, from 0, as events.jsonl has it"),
             $($ours),*
         ]
     };
@@ -60,7 +60,7 @@ pub const JOBS: TableForm = TableForm {
             "the time from which on its reservation was wanted, or its submission, if it is one task"
         ),
         seconds("last_end", "when the last of its tasks that ended did so at its site"),
-        whole(
+        whole_number(
             "starved",
             "1 if its user got nothing, as it ended after its final deadline or never, else 0; empty if it has no deadline"
         ),
@@ -68,11 +68,14 @@ pub const JOBS: TableForm = TableForm {
         number("value_max", "", "what its user would have got at best"),
         number("slr", "", "from submission to finish, in the time of its critical path"),
         text("name", "its name in the input, if that is not its number"),
-        whole(
+        whole_number(
             REQUEUES,
             "only where sites requeued jobs: number of times that its site gave its cores to another job and started it again later"
         ),
-        whole(COUNTED, "only where a workload has a warm-up or a cool-down: 1 if the job counts in means, else 0"),
+        whole_number(
+            COUNTED,
+            "only where a workload has a warm-up or a cool-down: 1 if the job counts in means, else 0"
+        ),
         text(SYSTEM, "only where there are several systems: the table of the system whose job it is"),
     ],
 };
@@ -81,7 +84,7 @@ pub const TASKS: TableForm = TableForm {
     file: "tasks.csv",
     about: "One row per task, only if jobs have several. The first seventeen columns are Batsim's.",
     columns: batsim![
-        whole("task", "number of the task in its job, from 0"),
+        whole_number("task", "number of the task in its job, from 0"),
         text("user", "the user that submitted its job"),
         text("site", "where it ran"),
         text("kind", "kind of core that it needs"),
@@ -210,7 +213,7 @@ impl FieldNames {
     /// Adds the field that says if a job counts, if a workload has a warm-up or a cool-down.
     fn put_counted(&self, line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
         if self.counts {
-            line.number(u64::from(tally.counted.counts(row)));
+            line.number(u64::from(tally.counted.is_counted(row)));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::axes::{Axis, PlotArea};
 use crate::markup::{Html, html};
 use crate::palette::{ON_LIGHT, SOFT};
 use crate::results::summary::LiveFacts;
-use crate::tables::columns::{TableForm, number, seconds, text, whole};
+use crate::tables::columns::{TableForm, number, seconds, text, whole_number};
 use crate::tables::csv::put_ends;
 use hansa_sim::grid::EdgeId;
 
@@ -32,11 +32,11 @@ pub const LIVE: TableForm = TableForm {
     file: "live.csv",
     about: "One row per flow of a live run, whose bytes were really sent.",
     columns: &[
-        whole("job", "number of the job whose data it is"),
+        whole_number("job", "number of the job whose data it is"),
         text("edge", "the tasks between which it goes, as in transfers.csv"),
         text("from", "the site that sends"),
         text("to", "the site that receives"),
-        whole("bytes", "volume"),
+        whole_number("bytes", "volume"),
         seconds("released", "when it was sent"),
         seconds("model", "time that it takes in the model"),
         seconds("measured", "time that it took, in virtual time"),
@@ -111,7 +111,7 @@ impl LiveFlows {
     /// `live.svg`: one point per flow, the model's time to the right and the measured one upwards.
     pub fn to_svg(&self) -> Html {
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
-        let axis = Axis::around(0.0, most, 5.0);
+        let axis = Axis::covering(0.0, most, 5.0);
         let ticks = axis.tick_labels(format_seconds);
         let PlotArea { left, right, top, bottom } = SQUARE;
         let mut svg = html!(

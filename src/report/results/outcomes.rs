@@ -136,7 +136,7 @@ impl Tally {
             started: row.start().map(|start| start.micros()),
             ended,
             end: row.standing().into(),
-            counts: self.counted.counts(row),
+            counts: self.counted.is_counted(row),
         }
     }
 }

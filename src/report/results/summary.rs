@@ -54,7 +54,7 @@ pub struct Summary {
     /// As above, by the run times of all tasks of a job together; empty where each job is a single task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slr_by_runtime: Vec<SizeGroup>,
-    /// As above, by critical path.
+    /// Mean SLR per decile of critical path length.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slr_by_critical_path: Vec<SizeGroup>,
     pub first_arrival: Option<f64>,
@@ -118,12 +118,12 @@ impl Summary {
     }
 
     /// Utilisation of some cores, while jobs arrived or else over the makespan.
-    pub fn used(&self, cores: &Use) -> Option<f64> {
+    pub fn utilisation_of(&self, cores: &Use) -> Option<f64> {
         cores.arrivals.filter(|_| self.arrivals_matter()).or(cores.makespan)
     }
 
-    /// The interval of [`Summary::used`].
-    pub fn used_when(&self) -> &'static str {
+    /// The interval of [`Summary::utilisation_of`].
+    pub fn utilisation_interval(&self) -> &'static str {
         if self.arrivals_matter() { "while jobs arrived" } else { "over the makespan" }
     }
 }
@@ -244,7 +244,7 @@ fn is_false(flag: &bool) -> bool {
 
 impl Staleness {
     /// True if the delay is more than that of a fast network.
-    pub fn is_old(&self) -> bool {
+    pub fn is_noticeable(&self) -> bool {
         self.lag_max >= 1.0
     }
 }

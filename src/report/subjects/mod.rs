@@ -61,7 +61,7 @@ const EVERY: [&str; systems::ALL.len()] = {
 /// The interface of a subject to the rest of a report.
 #[derive(Debug)]
 pub(super) struct Subject {
-    /// Keys of its systems.
+    /// Keys of the systems that the subject covers.
     pub systems: &'static [&'static str],
     /// Name of its part of a summary.
     pub part: &'static str,
@@ -70,7 +70,7 @@ pub(super) struct Subject {
     pub one_task: bool,
     /// True if its section shows the waiting work over time, so that no other has to.
     pub shows_waiting: bool,
-    /// Its words, if not [`USUAL`].
+    /// Words for its jobs; None for [`USUAL`].
     pub words: Option<Words>,
     /// Its section of the page: the name in links, and the title.
     pub section: (&'static str, &'static str),
@@ -126,14 +126,14 @@ pub fn metrics() -> impl Iterator<Item = &'static Metric> + Clone {
     ALL.iter().flat_map(|subject| subject.metrics)
 }
 
-/// Words of reports for jobs.
+/// Words by which reports describe the jobs of a subject.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
-    /// State of the removed ones.
+    /// State of a removed job.
     pub removed: &'static str,
-    /// Begin of the wait: for the column of a table, and in a sentence.
+    /// Begin of a job's wait: as the header of a column, and in a sentence.
     pub wanted: (&'static str, &'static str),
-    /// Meaning of waiting.
+    /// Sentence for the page: when a job counts as waiting.
     pub waiting: &'static str,
 }
 

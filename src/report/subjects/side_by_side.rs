@@ -25,7 +25,7 @@ pub const SUBJECT: Subject = Subject {
     ..PLAIN
 };
 
-/// The part of a summary.
+/// The part of a summary that compares the systems of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Systems(pub Vec<OneSystem>);
@@ -111,7 +111,7 @@ impl Account for SystemSums<'_> {
             let Some(site) = task.site else { continue };
             for stint in task.stints(tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
-                let used = tally.sites[site].used(row, needs.cores, &stint);
+                let used = tally.sites[site].used_cores(row, needs.cores, &stint);
                 sum.busy[site] += used.core_micros(stint.to.since(stint.from).micros().into());
             }
         }

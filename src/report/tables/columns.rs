@@ -32,7 +32,7 @@ impl TableForm {
     }
 }
 
-pub(crate) const fn whole(name: &'static str, about: &'static str) -> ColumnForm {
+pub(crate) const fn whole_number(name: &'static str, about: &'static str) -> ColumnForm {
     ColumnForm { name, kind: Kind::Int, unit: "", about }
 }
 

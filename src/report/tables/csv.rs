@@ -85,7 +85,7 @@ impl CsvRow<'_> {
         self.close()
     }
 
-    /// Text that needs no quotes, or has them.
+    /// Appends a text, in quotes if it needs them.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.text.extend_from_slice(text.as_bytes());
         self.close()

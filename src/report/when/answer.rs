@@ -97,7 +97,7 @@ impl When {
     /// The situation at a moment; policies are added later.
     pub fn of(site: &str, log: &SiteLog, moment: &Moment<'_>, wanted: WantedJob, runs: u64, seed: u64) -> When {
         let [running, waiting] = moment.jobs();
-        let (past_days, past_jobs) = moment.past();
+        let (past_days, past_jobs) = moment.past_counts();
         When {
             site: site.to_owned(),
             site_size: log.cores,
@@ -107,7 +107,8 @@ impl When {
             running: JobCount::of(&running),
             waiting: JobCount::of(&waiting),
             ratios: moment.ratios(),
-            jobs_of_known_users: running.iter().chain(&waiting).filter(|job| moment.knows(job.user)).count() as u64,
+            jobs_of_known_users: running.iter().chain(&waiting).filter(|job| moment.has_ratios_of(job.user)).count()
+                as u64,
             past_days,
             past_jobs,
             runs,

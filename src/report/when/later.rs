@@ -8,9 +8,9 @@ use hansa_sim::time::{Span, Time};
 use super::SeenJob;
 
 const DAY: Span = Span::from_minutes(24 * 60);
-/// Past days from which arrivals are drawn.
+/// Largest number of past days from which arrivals are drawn.
 const DAYS_MAX: u64 = 28;
-/// Shortest past that arrivals are drawn from.
+/// Shortest past from which arrivals are drawn.
 const PAST_LEAST: Span = Span::from_minutes(6 * 60);
 /// Number of days to come in which jobs arrive.
 const DAYS_TO_COME: u32 = 60;

@@ -54,17 +54,17 @@ impl<'a> Moment<'a> {
     /// The moment `now`, after the arrivals and starts of that time. Jobs that start or arrive later are not looked at,
     /// nor is the end of a job that has not ended. O(n log n) in the number of jobs that have arrived.
     pub fn at(log: &'a SiteLog, now: Time) -> Moment<'a> {
-        Moment::after(log, now, log.jobs.partition_point(|job| job.came <= now), |start| start <= now)
+        Moment::with_arrivals(log, now, log.jobs.partition_point(|job| job.came <= now), |start| start <= now)
     }
 
     /// The moment at which a job of the log arrives, which itself is not known yet.
     pub fn of_arrival(log: &'a SiteLog, job: usize) -> Moment<'a> {
         let now = log.jobs[job].came;
-        Moment::after(log, now, job, |start| start < now)
+        Moment::with_arrivals(log, now, job, |start| start < now)
     }
 
-    /// The moment at which the first `arrived` jobs are known, and those run for which `is_past` is true of the start.
-    fn after(log: &'a SiteLog, now: Time, arrived: usize, is_past: impl Fn(Time) -> bool) -> Moment<'a> {
+    /// The state at `now`, after the arrival of the first `arrived` jobs. A job runs if `is_past` is true of its start.
+    fn with_arrivals(log: &'a SiteLog, now: Time, arrived: usize, is_past: impl Fn(Time) -> bool) -> Moment<'a> {
         let known = &log.jobs[..arrived];
         let mut running = Vec::new();
         let mut waiting = Vec::new();
@@ -98,13 +98,13 @@ impl<'a> Moment<'a> {
         self.ratios.count() as u64
     }
 
-    /// True if this user has enough ratios of its own.
-    pub fn knows(&self, user: u32) -> bool {
-        self.ratios.knows(user)
+    /// True if the user has enough ratios of run time to request for predictions of its own.
+    pub fn has_ratios_of(&self, user: u32) -> bool {
+        self.ratios.has_ratios_of(user)
     }
 
     /// Number of past days from which later arrivals are drawn, and of the submissions in them.
-    pub fn past(&self) -> (u64, u64) {
+    pub fn past_counts(&self) -> (u64, u64) {
         (self.past.count(), self.past.jobs())
     }
 
@@ -113,7 +113,8 @@ impl<'a> Moment<'a> {
     pub fn draw(&self, rule: QueueRule<'_>, wanted: WantedJob, seed: u64, number: u64) -> Option<PredictedRun> {
         let run = mix_bits(seed ^ mix_bits(number));
         let reserved: Vec<Reserved> = rule.reserved.iter().filter(|booked| booked.until > self.now).cloned().collect();
-        let running: Vec<RunningRigid> = self.running.iter().map(|place| self.rest(run, *place, &reserved)).collect();
+        let running: Vec<RunningRigid> =
+            self.running.iter().map(|place| self.draw_rest(run, *place, &reserved)).collect();
         let waiting: Vec<Rigid> = self.waiting.iter().map(|place| self.drawn(run, *place, self.now)).collect();
         let state = QueueState { now: self.now, running: &running, waiting: &waiting };
         // A job without a known user draws its run time from all.
@@ -129,8 +130,8 @@ impl<'a> Moment<'a> {
         Some(PredictedRun { start, end: start + runtime.min(wanted.walltime) })
     }
 
-    /// The rest of a running job. Nodes that are booked meanwhile are taken for unknown, as it may have been moved.
-    fn rest(&self, run: u64, place: usize, reserved: &[Reserved]) -> RunningRigid {
+    /// Draws the rest of a running job. Its nodes are unknown if they are booked meanwhile, as it may have been moved.
+    fn draw_rest(&self, run: u64, place: usize, reserved: &[Reserved]) -> RunningRigid {
         let job = &self.log.jobs[place];
         let elapsed = job.start.map_or(Span::ZERO, |start| self.now.since(start));
         let runtime = self.ratios.draw(job.user, job.requested, elapsed, UserLuck::of(run, job.user));
@@ -149,7 +150,7 @@ impl<'a> Moment<'a> {
     /// A job that arrives at `submit`, with its run time if that is known, and otherwise with one that it may have.
     fn drawn(&self, run: u64, place: usize, submit: Time) -> Rigid {
         let job = &self.log.jobs[place];
-        let known = job.ran().filter(|_| job.end.is_some_and(|end| end <= self.now));
+        let known = job.run_time().filter(|_| job.end.is_some_and(|end| end <= self.now));
         let elapsed = job.start.map_or(Span::ZERO, |start| self.now.since(start));
         let luck = UserLuck::of(run, job.user);
         let runtime = known.unwrap_or_else(|| self.ratios.draw(job.user, job.requested, elapsed, luck));

@@ -33,9 +33,9 @@ pub(super) struct Ratios {
 /// long, so do the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UserLuck {
-    /// Rank of the ratio in its list, from 0 to 1.
+    /// Rank of the job's ratio among all ratios of a list, from 0 to 1.
     rank: f64,
-    /// Chances against the two special lists.
+    /// Random numbers from 0 to 1 that decide between the user's own list and the general ones.
     chances: [f64; 2],
 }
 
@@ -52,7 +52,7 @@ impl Ratios {
     pub fn of<'a>(finished: impl Iterator<Item = &'a SeenJob>) -> Ratios {
         let mut ratios = Ratios::default();
         for job in finished {
-            let Some(ran) = job.ran().filter(|_| !job.requested.is_zero()) else { continue };
+            let Some(ran) = job.run_time().filter(|_| !job.requested.is_zero()) else { continue };
             let ratio = (ran.micros() as f64 / job.requested.micros() as f64).min(1.0);
             let special = ratios.same_request.entry((job.user, job.requested)).or_default();
             let of_user = ratios.of_user.entry(job.user).or_default();
@@ -73,7 +73,7 @@ impl Ratios {
     }
 
     /// True if a user has enough ratios of its own to be mostly drawn from.
-    pub fn knows(&self, user: u32) -> bool {
+    pub fn has_ratios_of(&self, user: u32) -> bool {
         self.of_user.get(&user).is_some_and(|list| list.len() >= KNOWN_FROM)
     }
 

@@ -39,7 +39,7 @@ pub struct SiteLog {
 
 impl SeenJob {
     /// Time on its cores. None if it has not ended, or never started.
-    pub fn ran(&self) -> Option<Span> {
+    pub fn run_time(&self) -> Option<Span> {
         Some(self.end?.since(self.start?))
     }
 
@@ -59,7 +59,7 @@ impl SiteLog {
     }
 
     /// First and last time at which anything happened. None if there are no jobs.
-    pub fn covers(&self) -> Option<(Time, Time)> {
+    pub fn covered_time(&self) -> Option<(Time, Time)> {
         let times = |job: &SeenJob| [Some(job.came), job.start, job.end].into_iter().flatten();
         Some((self.jobs.first()?.came, self.jobs.iter().flat_map(times).max()?))
     }

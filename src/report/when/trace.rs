@@ -92,7 +92,7 @@ impl SiteLog {
         let names = users.iter().map(u32::to_string).collect();
         let log = SiteLog::new(cores, jobs, names);
         let last_submission = log.jobs.last().map_or(Time::ZERO, |job| job.came);
-        let now = if is_snapshot { log.covers().map_or(Time::ZERO, |covers| covers.1) } else { last_submission };
+        let now = if is_snapshot { log.covered_time().map_or(Time::ZERO, |covers| covers.1) } else { last_submission };
         Ok((log, now))
     }
 }

@@ -31,7 +31,7 @@ struct OneTask {
     delay: u64,
     cores: u32,
     kind: u16,
-    /// Predecessors that have not ended.
+    /// Number of predecessors that have not ended.
     waits: u32,
     /// Range of its successors in the list of successors.
     successors: (u32, u32),
@@ -43,7 +43,7 @@ struct OneTask {
 
 pub const CLUSTERS: usize = 4;
 
-/// Order of events at one time.
+/// Kinds of events, in the order in which those of one time are handled.
 const ENDS: u8 = 0;
 const IS_READY: u8 = 1;
 const ARRIVES: u8 = 2;

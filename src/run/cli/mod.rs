@@ -331,7 +331,7 @@ fn run_topology(args: RunArgs) -> Result<(), Failure> {
     loaded.topology.warnings().iter().chain(&loaded.notes).for_each(|warning| err::warning(warning));
     if args.strict {
         logs::check_logs(&loaded.topology)?;
-        validate::check_fit(&loaded)?;
+        validate::refuse_misfits(&loaded)?;
     }
     if current_verbosity() == Verbosity::Quiet {
         // Otherwise the summary contains them.

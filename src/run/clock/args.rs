@@ -75,7 +75,8 @@ impl ClockArgs {
     }
 }
 
-/// Longest charge of a reading: with more, hardly any program meets a time limit of its own.
+/// Largest virtual time that may be charged for each reading of the clock. With more, hardly any program meets a time
+/// limit of its own.
 const CHARGE_MAX: Span = Span::from_secs(1);
 
 fn parse_charge(text: &str) -> Result<Span, String> {

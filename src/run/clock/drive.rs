@@ -60,7 +60,7 @@ pub struct ClockAnswer {
     pub fault: Option<String>,
 }
 
-/// Longest real time to an answer.
+/// Longest real time until an order is answered.
 pub const ANSWERED: Duration = Duration::from_millis(500);
 
 /// Period in which a wait for an order checks for signals.

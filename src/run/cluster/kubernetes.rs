@@ -271,7 +271,7 @@ fn bounded_label(text: &str) -> String {
 /// Limit on labels, as the names of pods are longer by a suffix.
 const LABEL_MAX: usize = 52;
 
-/// Files have folders, and keys have none.
+/// Key of a file in a ConfigMap, where keys have no folders.
 fn file_key(number: usize) -> String {
     format!("file-{number}")
 }

@@ -95,7 +95,7 @@ const RESTARTS: u32 = 3;
 /// Default limit on the tasks of an array in Slurm.
 const PARTS_MAX: usize = 1_000;
 
-/// Writes the file of a wish.
+/// Writes the file that a user asks for.
 pub fn write_cluster_file(options: &ClusterOptions) -> Result<(), Failure> {
     let ClusterOptions { engine, work, .. } = options;
     if matches!(work, ClusterWork::File(file) if file == "-") {

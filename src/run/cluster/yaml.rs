@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Keys that come first.
+/// Keys that come first in an object.
 const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "name"];
 
 /// Documents, one after the other.

@@ -235,7 +235,7 @@ pub(super) struct Unmoved {
     /// Stamp before which the leaf has reported everything.
     done: Stamp,
     pub frames: u64,
-    /// Bytes of these frames, as received.
+    /// Size of these frames in bytes, as received.
     pub bytes: usize,
     /// Sizes of kept data, with the stamp until which each is kept, earliest first.
     waiting: BinaryHeap<Reverse<(Stamp, usize)>>,
@@ -312,7 +312,7 @@ pub async fn call_off(links: &mut [LeafLink]) {
 const CALL_OFF_WITHIN: Duration = Duration::from_millis(250);
 
 impl LinkError {
-    /// True if a restarted process may do better.
+    /// True if a restarted process may succeed where this one failed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             LinkError::Closed | LinkError::Gone(_) => true,

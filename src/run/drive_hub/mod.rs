@@ -101,7 +101,7 @@ const LOG_KEPT_FOR: Duration = Duration::from_millis(500);
 /// Time to read the frames that a leaf has sent already.
 const HERE_WITHIN: Duration = Duration::from_millis(50);
 
-/// Records that are worth a pass over the log.
+/// Number of records that are worth a pass over the log.
 const LOG_WORTH: usize = 1 << 12;
 
 /// Bytes of one leaf's frames that are read before other leaves get their turn.
@@ -305,7 +305,7 @@ impl HubDriver<'_, '_, '_> {
     /// In a live run: lets no event happen before its real time.
     fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         let Some(speed) = self.watch.speed else { return Ok(()) };
-        while let Some(due) = hub.due() {
+        while let Some(due) = hub.next_due() {
             let wall = Duration::from_secs_f64(due.time.micros() as f64 / 1e6 / speed);
             if wall > self.began.elapsed() {
                 let until = tokio::time::Instant::from_std(self.began + wall);

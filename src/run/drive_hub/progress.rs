@@ -122,7 +122,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quie
         "no frame has moved for {} s: the router stands at {} and may not pass {}",
         quiet_for.as_secs_f64(),
         hub.now(),
-        hub.safe()
+        hub.safe_before()
     );
     // If leaves were asked for their records, the hub waits for these before it waits for promises.
     let asks = !hub.asked().is_empty();

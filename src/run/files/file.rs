@@ -35,7 +35,7 @@ pub struct EndedFile {
     body: ClosedQueue<Body, u8>,
 }
 
-/// The part that has left the buffers.
+/// The file on disk, with the contents that have left the buffers.
 struct Body {
     file: File,
     hasher: Xxh3,
@@ -57,7 +57,7 @@ impl Consumer<u8> for Body {
         self.file.sync_all()
     }
 
-    fn repeat_error(error: &io::Error) -> io::Error {
+    fn copy_error(error: &io::Error) -> io::Error {
         error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
     }
 }

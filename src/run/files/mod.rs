@@ -74,9 +74,9 @@ pub struct Placed {
 pub struct Earlier {
     pub started: String,
     pub digest: String,
-    /// Reports that were made from it.
+    /// Reports that were made from the earlier result.
     pub made_from_it: Vec<&'static str>,
-    /// Its present place, if it was kept.
+    /// Present place of the earlier result, if it was kept.
     pub kept: Option<PathBuf>,
 }
 

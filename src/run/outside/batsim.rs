@@ -70,11 +70,11 @@ pub fn greet_batsim(context: &RunContext<'_>, begun: BegunBatsim) -> Result<Exte
 struct BatsimProgram {
     link: ProgramLink,
     fault: ProgramFault,
-    /// Its orders before any event.
+    /// Orders that the program has given before any event.
     begun: Option<Decision>,
     /// Time of the last question.
     last: Time,
-    /// True if it is to be told of the end.
+    /// True if the program gets a message at the end of the run.
     ends_well: bool,
     _dir: Option<RunDir>,
 }
@@ -99,7 +99,7 @@ impl ManagerProgram for BatsimProgram {
         })
     }
 
-    /// Batsim never takes a job back.
+    /// False: Batsim's protocol cannot take a job back.
     fn accepts_recalls(&self) -> bool {
         false
     }

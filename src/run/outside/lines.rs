@@ -22,7 +22,7 @@ pub fn start_program(context: &RunContext<'_>, name: String, program: &Program) 
 /// A program that has been greeted.
 pub struct LineProgram {
     link: ProgramLink,
-    /// Number of questions so far.
+    /// Number of requests so far.
     asked: u64,
     fault: ProgramFault,
 }

@@ -108,7 +108,7 @@ impl ProgramFault {
         }
     }
 
-    /// Notes why there is no answer.
+    /// Records the reason why there is no answer.
     fn record_trouble(&self, trouble: Trouble, now: Time) {
         if let Trouble::Fault(text) = trouble {
             self.set_fault(&format!("{text}, at virtual time {now}"));

@@ -22,11 +22,11 @@ pub struct Running {
     guard: Option<Child>,
     /// The last line that it wrote to standard error, and to standard output if that is only kept.
     last_words: [Arc<Mutex<String>>; 2],
-    /// Closed once all output has been read.
+    /// Closed once all output of the program has been read.
     output_end: Receiver<()>,
 }
 
-/// Channel of the conversation.
+/// Channel of the conversation with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Its standard input and output; its other output is shown as it is.
@@ -94,7 +94,7 @@ impl Running {
     }
 }
 
-/// Longer lines are cut.
+/// Longest line of output that is kept; longer ones are cut.
 const LINE_MAX: u64 = 1 << 16;
 
 /// Time limit for reading the rest of an ended program's output.

@@ -43,7 +43,7 @@ const REPORT_AFTER: Duration = Duration::from_secs(3);
 pub struct Joined {
     /// Number of parties the run still waits for.
     pub missing: u32,
-    /// The first of them.
+    /// Names of the first of these parties.
     pub awaited: Vec<Party>,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,

@@ -28,7 +28,7 @@ pub const MEANS_PAGE: &str = "sweep.html";
 pub const STANDINGS: &str = "standings.csv";
 pub const STANDINGS_PAGE: &str = "tournament.html";
 pub const WHAT_IF_PAGE: &str = "what-if.html";
-/// The answer on the page, for programs.
+/// The conclusions of a tournament or a comparison of changes as JSON; the page shows them as text and tables.
 pub const ANSWER: &str = "answer.json";
 /// Verdicts of the claims of an experiment.
 pub const VERDICTS: &str = "verdicts.txt";
@@ -215,7 +215,7 @@ impl<'a> SweepBook<'a> {
         let row = made.row(self.work.experiment, run).expect("a run has all metrics");
         let line = self.table.row_line(&row);
         self.rows.insert(row.run, row);
-        self.write_made(made)?;
+        self.write_made_run(made)?;
         self.file.write_all(line.as_bytes()).map_err(|error| operation_failure("write", &self.out.join(RUNS), &error))
     }
 
@@ -229,8 +229,8 @@ impl<'a> SweepBook<'a> {
                     self.jobs.add(inputs, jobs)?;
                 }
                 match known.made.get(inputs) {
-                    Some(made) => self.write_made(made)?,
-                    None => self.write_made(&MadeRun::from_row(self.work.experiment, row, inputs))?,
+                    Some(made) => self.write_made_run(made)?,
+                    None => self.write_made_run(&MadeRun::from_row(self.work.experiment, row, inputs))?,
                 }
             }
         }
@@ -238,7 +238,7 @@ impl<'a> SweepBook<'a> {
         Ok(())
     }
 
-    fn write_made(&mut self, made: &MadeRun) -> Result<(), Failure> {
+    fn write_made_run(&mut self, made: &MadeRun) -> Result<(), Failure> {
         let written = self.made.write_all(made.json_line().as_bytes());
         written.map_err(|error| operation_failure("write", &self.out.join(MADE), &error))
     }

@@ -79,7 +79,7 @@ pub fn await_shares(
 
 enum FoundShare {
     All(BTreeMap<SweepPart, PathBuf>),
-    /// The missing part, in words.
+    /// Description of the part that is missing.
     Lacking(String),
 }
 

@@ -23,7 +23,7 @@ pub const MADE: &str = "runs.jsonl";
 /// A line of the file: a run with all metrics, including those that its experiment does not record.
 #[derive(Serialize, Deserialize)]
 pub struct MadeRun {
-    /// Hash of what was run.
+    /// Hash of everything that determined the run.
     pub inputs: String,
     /// Values of the axes, for readers of the file.
     pub settings: BTreeMap<String, String>,

@@ -29,7 +29,7 @@ pub struct Change {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// Settings of the topology.
+    /// Settings of the topology that it replaces.
     Settings,
     /// Lines for the `slurm.conf` of the site with this index.
     Conf(usize),
@@ -98,15 +98,15 @@ impl<'a> TypedChange<'a> {
 
     fn read_change(&self, name: String, loaded: &Loaded, overrides: &[Override]) -> Result<Change, Failure> {
         let Ok(text) = std::str::from_utf8(&self.bytes) else { return Err(self.fault("it is no text")) };
-        match self.recognise(text)? {
+        match self.detect_kind(text)? {
             Recognised::Settings => self.read_settings(name, loaded, overrides),
             Recognised::Conf => self.read_conf(name, text, loaded, overrides),
             Recognised::Accounts => self.read_accounts(name, text, loaded, overrides),
         }
     }
 
-    /// Kind of a file, by the ending of its name or by its first line.
-    fn recognise(&self, text: &str) -> Result<Recognised, Failure> {
+    /// Detects the kind of a file by the ending of its name, or else by its first line.
+    fn detect_kind(&self, text: &str) -> Result<Recognised, Failure> {
         let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let first = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let Some((_, line)) = first else { return Err(self.fault("it has no line that could change anything")) };

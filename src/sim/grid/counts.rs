@@ -19,7 +19,7 @@ pub struct Counts {
     blocks: Vec<Block>,
 }
 
-/// At least one step.
+/// Adjacent steps, at least one.
 #[derive(Clone, Debug)]
 struct Block {
     start: Time,
@@ -189,11 +189,11 @@ impl Counts {
         if self.join(first) {
             at.block = at.block.saturating_sub(1);
         }
-        self.tidy(at.block);
-        self.tidy(first.block);
+        self.merge_sparse(at.block);
+        self.merge_sparse(first.block);
     }
 
-    /// Makes a time the start of a step.
+    /// Splits the step at a time, so that a step starts there.
     fn cut(&mut self, at: Time) -> StepIndex {
         if self.blocks.is_empty() {
             self.blocks.push(Block::new(vec![(at, 0)], 0));
@@ -245,7 +245,7 @@ impl Counts {
     }
 
     /// Merges a block that has become sparse with a neighbour.
-    fn tidy(&mut self, block: usize) {
+    fn merge_sparse(&mut self, block: usize) {
         if self.block_size(block) >= SPARSE {
             return;
         }
@@ -340,7 +340,7 @@ struct SpanSearch {
     span: Span,
     /// Exclusive upper bound of the start.
     past: Time,
-    /// Busy nodes from here on do not matter.
+    /// Time from which on busy nodes do not matter.
     ahead: Time,
 }
 

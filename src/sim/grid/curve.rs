@@ -61,17 +61,17 @@ impl Curve {
         Ok(Curve { vertices })
     }
 
-    /// End of the full value.
+    /// Initial deadline: the age up to which the value is full.
     pub fn initial(&self) -> f64 {
         self.vertices[0].slr
     }
 
-    /// Start of no value.
+    /// Final deadline: the age from which the value is zero.
     pub fn final_(&self) -> f64 {
         self.last().slr
     }
 
-    /// Points between the two deadlines.
+    /// Points `(slr, value)` between the two deadlines.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.vertices[1..self.vertices.len() - 1].iter().map(|vertex| (vertex.slr, vertex.value))
     }
@@ -95,7 +95,7 @@ impl Curve {
         low.slr + (low.value - share) / (low.value - high.value) * (high.slr - low.slr)
     }
 
-    /// Area under the curve from here on.
+    /// Area under the curve from this age on.
     pub fn remaining(&self, slr: f64) -> f64 {
         if slr >= self.final_() {
             0.0

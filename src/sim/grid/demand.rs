@@ -17,7 +17,7 @@ pub struct Demand {
 
 impl Share {
     pub const WHOLE: Share = Share(1_000_000_000);
-    /// The largest share below a whole.
+    /// The largest share below a whole node.
     pub const ALL_BUT_ALL: Share = Share(Share::WHOLE.0 - 1);
 
     /// Nearest share; `None` for values outside of 0 to 1.

@@ -124,7 +124,7 @@ impl Failure {
         match drawn.per {
             Per::Node => often * width,
             Per::Site => {
-                often * (1.0 - spared_probability(nodes.len().into(), drawn.struck(nodes.len().into()), width))
+                often * (1.0 - spared_probability(nodes.len().into(), drawn.failing_count(nodes.len().into()), width))
             }
         }
     }
@@ -132,7 +132,7 @@ impl Failure {
 
 impl Drawn {
     /// Number of `nodes` nodes that fail together.
-    pub fn struck(&self, nodes: u64) -> u64 {
+    pub fn failing_count(&self, nodes: u64) -> u64 {
         ((nodes * self.share_millionths + 500_000) / 1_000_000).clamp(1, nodes.max(1))
     }
 }

@@ -43,7 +43,7 @@ pub struct Job {
     pub first_task: u32,
     /// In topological order: a task has a larger number than its predecessors.
     pub tasks: Vec<Task>,
-    /// Ascending by (from, to), unique.
+    /// Edges, ascending by (from, to) and unique.
     pub edges: Vec<Edge>,
     /// Value for its user; `None` if the workload has no values.
     pub worth: Option<Worth>,
@@ -87,7 +87,7 @@ impl Task {
 pub struct Edge {
     pub from: u32,
     pub to: u32,
-    /// Bytes.
+    /// Volume in bytes.
     pub data: u64,
 }
 
@@ -116,7 +116,7 @@ impl Edge {
 /// The value of a job's result as it ages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
-    /// Value of a result in time.
+    /// Value of a result that is in time.
     pub max: f64,
     pub curve: Curve,
 }

@@ -5,7 +5,7 @@ use super::NodeSet;
 /// Nodes of parallel tasks, in layers: a node with n tasks is in the first n layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layers {
-    /// All of the nodes.
+    /// Union of the layers.
     pub nodes: NodeSet,
     /// Nodes with more than one task, with more than two, and so on.
     pub more: Vec<NodeSet>,

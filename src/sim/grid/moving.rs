@@ -20,9 +20,9 @@ words! {
 /// Time without progress after a job is resumed or moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MoveCost {
-    /// Constant part.
+    /// Constant part of the cost.
     pub penalty: Span,
-    /// Jobs that wait for it.
+    /// Jobs that wait for the penalty to pass.
     pub rule: PenaltyRule,
     /// Transfer of memory images, if it is modelled.
     pub images: Option<Images>,

@@ -41,7 +41,7 @@ pub struct Multifactor {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PartitionFactor {
     pub name: String,
-    /// Relative to the largest of all partitions.
+    /// Priority factor, relative to the largest of all partitions.
     pub factor: u32,
     /// Jobs of a higher tier precede all others, for any priority.
     pub tier: u32,
@@ -51,7 +51,7 @@ pub struct PartitionFactor {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QosLevel {
     pub name: String,
-    /// Relative to the largest of all.
+    /// Priority, relative to the largest of all levels.
     pub priority: u32,
     /// Factor of the usage of its jobs, in millionths.
     pub usage_factor_millionths: u64,

@@ -48,7 +48,7 @@ impl News {
     }
 
     /// Time without a change after the arrival of a message that is sent now.
-    pub fn safe(&mut self, now: Time) -> Span {
+    pub fn safe_span(&mut self, now: Time) -> Span {
         self.down(now);
         self.outages.next().map_or(Span::MAX, |change| change.since(now + self.latency))
     }

@@ -14,7 +14,7 @@ pub struct Program {
     pub socket: String,
     /// Wall time that it may take to answer.
     pub timeout: Span,
-    /// Read if the program is Slurm.
+    /// Settings of a Slurm; ignored for other programs.
     pub slurm: SlurmCluster,
 }
 
@@ -45,7 +45,7 @@ pub struct SlurmCluster {
 impl SlurmCluster {
     /// Most nodes of a cluster: each is a daemon under one clock.
     pub const NODES_MAX: u32 = 1000;
-    /// Longest charge of a reading.
+    /// Largest virtual time that may be charged for a reading of the clock.
     pub const CHARGE_MAX: Span = Span::from_micros(1000);
 
     /// Number of its nodes, at a site with this many cores and no files of its own.

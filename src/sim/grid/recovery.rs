@@ -10,7 +10,7 @@ use crate::words::words;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recovery {
     pub killed: Killed,
-    /// Failures after which a task is given up.
+    /// Number of failures after which a task is given up.
     pub attempts: u32,
     pub checkpoint: Option<Checkpoint>,
     pub bookings: Bookings,
@@ -100,7 +100,7 @@ impl Default for Recovery {
 
 impl Checkpoint {
     /// Schedule of a task that failures hit at this rate per second; `None` if it needs no checkpoints.
-    pub fn saves(&self, rate: f64) -> Option<CheckpointSchedule> {
+    pub fn checkpoint_schedule(&self, rate: f64) -> Option<CheckpointSchedule> {
         let every = match self.every {
             Every::Never => return None,
             Every::Span(every) => every,
@@ -127,14 +127,14 @@ impl Recovery {
     }
 
     /// Schedule of a task on `task` nodes of a site with `site` nodes and these failures.
-    pub fn saves(&self, failures: &[Failure], site: u32, task: u32) -> Option<CheckpointSchedule> {
-        self.checkpoint?.saves(failures.iter().map(|failure| failure.rate(site, task)).sum())
+    pub fn checkpoint_schedule(&self, failures: &[Failure], site: u32, task: u32) -> Option<CheckpointSchedule> {
+        self.checkpoint?.checkpoint_schedule(failures.iter().map(|failure| failure.rate(site, task)).sum())
     }
 }
 
 impl CheckpointSchedule {
     /// Duration of this work with its checkpoints, of which there is none at its end.
-    pub fn stretched(self, work: Span) -> Span {
+    pub fn with_checkpoints(self, work: Span) -> Span {
         let times = work.micros().saturating_sub(1) / self.every.micros();
         work + Span::from_micros(self.cost.micros().saturating_mul(times))
     }
@@ -168,9 +168,9 @@ mod tests {
     fn work_is_saved_between_checkpoints_and_not_at_the_end() {
         let seconds = Span::from_secs;
         let checkpoint = Checkpoint { every: Every::Span(seconds(10)), cost: seconds(2) };
-        let saves = checkpoint.saves(0.0).unwrap();
+        let saves = checkpoint.checkpoint_schedule(0.0).unwrap();
         for (work, takes, times) in [(9, 9, 0), (10, 10, 0), (11, 13, 1), (20, 22, 1), (21, 25, 2)] {
-            assert_eq!(saves.stretched(seconds(work)), seconds(takes), "{work} s of work");
+            assert_eq!(saves.with_checkpoints(seconds(work)), seconds(takes), "{work} s of work");
             assert_eq!(saves.times_in_all(seconds(takes)), times, "{work} s of work");
         }
         for (ran, saved) in [(0, 0), (11, 0), (12, 10), (23, 10), (24, 20)] {
@@ -179,17 +179,17 @@ mod tests {
             assert_eq!(saves.spent(times), seconds(saved / 5), "after {ran} s");
         }
         // Without cost, work takes as long as without checkpoints.
-        let free = Checkpoint { cost: Span::ZERO, ..checkpoint }.saves(0.0).unwrap();
-        assert_eq!((free.stretched(seconds(20)), free.times_in_all(seconds(20))), (seconds(20), 1));
+        let free = Checkpoint { cost: Span::ZERO, ..checkpoint }.checkpoint_schedule(0.0).unwrap();
+        assert_eq!((free.with_checkpoints(seconds(20)), free.times_in_all(seconds(20))), (seconds(20), 1));
     }
 
     #[test]
     fn youngs_interval_is_the_root_of_twice_the_cost_times_the_mean_time_between_failures() {
         let young = |millionths| Checkpoint { every: Every::Young(millionths), cost: Span::from_secs(20) };
         // One failure in 36000 s: the root of 1 440 000 is 1200.
-        let every = |millionths| young(millionths).saves(1.0 / 36_000.0).unwrap().saved(1);
+        let every = |millionths| young(millionths).checkpoint_schedule(1.0 / 36_000.0).unwrap().saved(1);
         assert_eq!(every(1_000_000), Span::from_secs(1_200));
         assert_eq!(every(500_000), Span::from_secs(600));
-        assert_eq!(young(1_000_000).saves(0.0), None);
+        assert_eq!(young(1_000_000).checkpoint_schedule(0.0), None);
     }
 }

@@ -116,7 +116,7 @@ impl Default for Terms {
 pub struct Approach {
     /// Name of the strategy; empty where there is no negotiation.
     pub strategy: String,
-    /// Objective: 0 is the end, 1 is the cost.
+    /// Weight of the cost in the user's objective; the end of the job has the rest. From 0 to 1.
     pub alpha: f64,
     /// Lead time between the arrival of a job and its wanted start; None if it has none.
     pub ahead: Option<Span>,

@@ -14,7 +14,7 @@ pub struct Workflow {
     pub name: String,
     /// In topological order: a task has a larger number than its predecessors.
     pub tasks: Vec<Step>,
-    /// Ascending by (from, to), unique.
+    /// Edges, ascending by (from, to) and unique.
     pub edges: Vec<Edge>,
 }
 

@@ -52,7 +52,7 @@ pub enum Cause<M> {
 /// stops the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// The receiver may send at once.
+    /// The receiver may send in the instant of the message.
     Now,
     /// Nothing that the receiver sends in reaction leaves it earlier than this long after the arrival.
     After(Span),

@@ -46,11 +46,11 @@ pub struct Hub<M, R> {
     reach: MinTree<Stamp>,
     /// True if all decisions here depend on sources alone.
     has_sources: bool,
-    /// As `reach`, of leaves with sources.
+    /// Earliest stamp at which anything from a leaf with sources could still arrive here, by leaf.
     source_reach: MinTree<Stamp>,
     /// Stamps of the batches that were handled ahead of the rest, ascending.
     lead: VecDeque<Stamp>,
-    /// Most of these, [`LEAD_MAX`] but in tests.
+    /// Largest number of batches in `lead`: [`LEAD_MAX`] except in tests.
     lead_max: usize,
     /// True if the rest has to catch up before more is handled ahead.
     catching_up: bool,
@@ -117,7 +117,7 @@ pub enum Contact {
     Blockers,
 }
 
-/// Messages kept back for one leaf at most.
+/// Largest number of messages that are kept back for one leaf.
 const MAIL_KEPT: usize = 512;
 
 /// Batches that are handled ahead of the rest at most. Beyond that the rest catches up to half of them.
@@ -126,7 +126,7 @@ const LEAD_MAX: usize = 1 << 14;
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The hub may run everything before this.
+    /// Stamp before which the hub may run everything.
     pub safe: Stamp,
     /// Events run at the hub.
     pub events: u64,
@@ -139,7 +139,7 @@ pub struct Progress {
 /// State of one leaf as the hub knows it, for stall reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeafStatus {
-    /// Nothing leaves it before this.
+    /// Earliest stamp of anything that can still leave the leaf.
     pub floor: Stamp,
     pub granted: Stamp,
     /// Frames sent to it that are not acknowledged though an answer is due.
@@ -249,20 +249,20 @@ impl<M: Message, R> Hub<M, R> {
 
     pub fn progress(&self) -> Progress {
         Progress {
-            safe: self.safe(),
+            safe: self.safe_before(),
             events: self.events(),
             received: self.received,
             leaves_finished: self.leaves.iter().filter(|peer| peer.finished).count(),
         }
     }
 
-    /// Everything strictly before this may be run here.
-    pub fn safe(&self) -> Stamp {
+    /// Stamp before which everything may be run here.
+    pub fn safe_before(&self) -> Stamp {
         self.reach.min()
     }
 
     /// Stamp of the next batch here, if no leaf can precede it.
-    pub fn due(&self) -> Option<Stamp> {
+    pub fn next_due(&self) -> Option<Stamp> {
         self.next_track().and_then(|track| self.place.next_in(track))
     }
 
@@ -294,7 +294,7 @@ impl<M: Message, R> Hub<M, R> {
             return Some(Track::Ahead);
         }
         // Nothing overtakes a message of a source, as it may cause something earlier.
-        main.filter(|next| *next < self.safe() && ahead.is_none_or(|ahead| *next <= ahead)).map(|_| Track::Main)
+        main.filter(|next| *next < self.safe_before() && ahead.is_none_or(|ahead| *next <= ahead)).map(|_| Track::Main)
     }
 
     /// Messages of sources strictly before this may be handled here.
@@ -307,7 +307,7 @@ impl<M: Message, R> Hub<M, R> {
         if self.lead.is_empty() {
             return;
         }
-        let rest = self.place.next().unwrap_or(Stamp::NEVER).min(self.safe());
+        let rest = self.place.next().unwrap_or(Stamp::NEVER).min(self.safe_before());
         while self.lead.pop_front_if(|stamp| *stamp < rest).is_some() {}
         let most = if self.catching_up { self.lead_max / 2 } else { self.lead_max };
         self.catching_up = self.lead.len() > most;
@@ -373,7 +373,7 @@ impl<M: Message, R> Hub<M, R> {
     /// Sends the frames that are due before blocking: to leaves that have mail, or that could proceed with a later
     /// grant.
     pub fn flush(&mut self, contact: Contact, send: &mut dyn FnMut(usize, Down<M>)) {
-        if self.safe().is_never() && self.next_here().is_none() {
+        if self.safe_before().is_never() && self.next_here().is_none() {
             self.finishing = true;
         }
         for leaf in 0..self.leaves.len() {
@@ -408,11 +408,11 @@ impl<M: Message, R> Hub<M, R> {
         self.leaves.iter().map(|peer| peer.done).fold(self.done(), Stamp::min)
     }
 
-    /// Everything before this has run here.
+    /// Stamp before which everything has run here.
     pub fn done(&self) -> Stamp {
         let done =
             |track, safe| self.place.next_in(track).unwrap_or(Stamp::NEVER).min(safe).max(self.place.now_in(track));
-        let main = done(Track::Main, self.safe());
+        let main = done(Track::Main, self.safe_before());
         if self.has_sources { main.min(done(Track::Ahead, self.sources_safe())) } else { main }
     }
 
@@ -444,13 +444,13 @@ impl<M: Message, R> Hub<M, R> {
         self.leaves[leaf].awaits_records()
     }
 
-    /// Nothing unsent can reach the leaf before this.
+    /// Stamp before which no unsent message can reach the leaf.
     fn grant(&self, leaf: usize) -> Stamp {
         let peer = &self.leaves[leaf];
         // Where only sources make the hub send, nothing else can lead to anything new.
         let (safe, next) = match self.has_sources {
             true => (self.sources_safe(), self.place.next_in(Track::Ahead)),
-            false => (self.safe(), self.place.next()),
+            false => (self.safe_before(), self.place.next()),
         };
         let from_leaves = if peer.latency.is_zero() { safe } else { safe.after(peer.latency) };
         let from_here = next.unwrap_or(Stamp::NEVER).after(peer.latency);
@@ -514,7 +514,7 @@ impl<M: Message, R> Hub<M, R> {
         let peer = &self.leaves[leaf];
         let (counts, safe) = match self.waits_for_sources() {
             true => (peer.has_source, self.sources_safe()),
-            false => (true, self.safe()),
+            false => (true, self.safe_before()),
         };
         counts && !safe.is_never() && peer.reach() == safe
     }

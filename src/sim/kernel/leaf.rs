@@ -122,7 +122,7 @@ impl<M: Message, R> Leaf<M, R> {
         }
     }
 
-    /// Relies on this contract, as its hub does.
+    /// Makes the leaf rely on this contract, as its hub does.
     pub fn with_contract(mut self, contract: Contract) -> Leaf<M, R> {
         // A leaf handles everything in order.
         self.place.set_contract(Contract { sources: Vec::new(), ..contract });
@@ -145,7 +145,7 @@ impl<M: Message, R> Leaf<M, R> {
     }
 
     /// Promise for the pieces of the last frame, except its last piece.
-    pub fn before(&self) -> Promise {
+    pub fn piece_promise(&self) -> Promise {
         self.before
     }
 

@@ -43,7 +43,7 @@ pub type Latencies = Arc<[Span]>;
 pub struct Place<M, R> {
     residents: Vec<Option<Resident<M, R>>>,
     latencies: Latencies,
-    /// Indexed by [`Track`].
+    /// State of each agenda, indexed by [`Track`].
     tracks: [TrackState<M, R>; 2],
     contract: Contract,
     floors: Floors,

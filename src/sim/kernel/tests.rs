@@ -222,7 +222,7 @@ impl Wires {
                 if self.draw(2) == 0
                     && let Some(up) = self.leaves[leaf].turn()?
                 {
-                    let before = self.leaves[leaf].before();
+                    let before = self.leaves[leaf].piece_promise();
                     let pieces = pieces(up, &mut self.chance, &|up| up.cut(before));
                     self.up[leaf].extend(pieces);
                     self.idle = 0;
@@ -236,7 +236,7 @@ impl Wires {
     }
 
     fn hub_turn(&mut self) -> Result<(), Breach> {
-        let due = self.hub.due();
+        let due = self.hub.next_due();
         let mut moved = self.hub.advance(1)?;
         assert_eq!(due.is_some(), moved);
         if !self.is_ahead {
@@ -382,7 +382,7 @@ proptest! {
         for _ in 0..ticks {
             wires.tick().expect("gossips keep their promises");
         }
-        let reached = wires.hub.due().unwrap_or(wires.hub.safe()).max(wires.hub.now());
+        let reached = wires.hub.next_due().unwrap_or(wires.hub.safe_before()).max(wires.hub.now());
         wires.stop().expect("gossips keep their promises");
         let whole = wires.hub.settled();
         prop_assert!(whole >= reached, "{whole}, though the hub had come to {reached}");
@@ -732,7 +732,7 @@ fn the_hub_writes_to_leaves_that_need_a_frame() {
             hub.receive(leaf, acked(1, floor, stamp(10))).unwrap();
         }
         // Nothing from the first arrives before 40, so nothing new reaches any leaf before 50.
-        assert_eq!((hub.safe(), hub.advance(9)), (stamp(40), Ok(false)));
+        assert_eq!((hub.safe_before(), hub.advance(9)), (stamp(40), Ok(false)));
         let [first, second] = [0, 1].map(|leaf| (leaf, stamp(50), Instruction::Run));
         match is_much {
             true => assert_eq!(blockers(&mut hub), [first, second]),

@@ -50,10 +50,10 @@ impl From<Paths> for Network {
     }
 }
 
-/// Holder of the flows.
+/// Location of the flows: in the owner, or in the exchange.
 enum Whereabouts {
     Here(Box<Local>),
-    /// Numbers of loads are reused after arrival.
+    /// In the exchange. Numbers of loads are reused after arrival.
     There {
         exchange: ActorId,
         sites: Vec<u32>,

@@ -25,10 +25,10 @@ use crate::time::Time;
 pub struct Faults {
     rule: Interrupted,
     fragile: Vec<FailureTarget>,
-    /// Time of the next change of each.
+    /// Time of the next change of each target.
     due: BinaryHeap<Reverse<(Time, usize)>>,
     detours: Detours,
-    /// Trips by flow.
+    /// The trip of each flow, by its index.
     trips: Vec<Option<Trip>>,
     under_way: usize,
     /// Stopped flows, by a link that each waits for.
@@ -94,11 +94,11 @@ impl Detours {
     }
 
     /// Shortest route over links that are up.
-    fn way(&mut self, (from, to): (u32, u32), flows: &Flows<FlowMoment>) -> Option<Vec<LinkId>> {
+    fn find_route(&mut self, (from, to): (u32, u32), flows: &Flows<FlowMoment>) -> Option<Vec<LinkId>> {
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         let map = &self.map;
         let tree = self.trees.entry(from).or_insert_with(|| map.shortest(from, |link| !flows.is_down(link)));
-        tree.way(to)
+        tree.path_to(to)
     }
 }
 
@@ -182,7 +182,7 @@ impl Faults {
         let mut open = Vec::new();
         for flow in flows.take_held() {
             let trip = self.trips[flow.index()].as_mut().expect("what is stopped is on a trip");
-            trip.left = flows.left(flow);
+            trip.left = flows.remaining_volume(flow);
             if broken_link(trip.route, flows).is_none() {
                 // It became active in the instant in which the link came up.
                 flows.go_on(flow, trip.route, trip.left, now.into());
@@ -225,12 +225,12 @@ impl Faults {
         if self.rule != Interrupted::Reroute || broken_link(own, flows).is_none() {
             return broken_link(own, flows).is_none().then_some(own);
         }
-        let way = self.detours.way(ends, flows)?;
+        let way = self.detours.find_route(ends, flows)?;
         Some(flows.route(&way))
     }
 
     fn cables(&self, route: RouteId, flows: &Flows<FlowMoment>) -> Vec<CableId> {
-        flows.way(route).iter().map(|link| self.detours.cables[link.index()]).collect()
+        flows.route_links(route).iter().map(|link| self.detours.cables[link.index()]).collect()
     }
 
     /// Applies the link changes that are due; returns the links that came up.
@@ -258,7 +258,7 @@ impl Faults {
 
 /// A link of a route that is down.
 fn broken_link(route: RouteId, flows: &Flows<FlowMoment>) -> Option<LinkId> {
-    flows.way(route).iter().copied().find(|link| flows.is_down(*link))
+    flows.route_links(route).iter().copied().find(|link| flows.is_down(*link))
 }
 
 /// Rest in whole bytes: a started byte counts, an excess from rounding does not.

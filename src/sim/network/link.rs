@@ -27,7 +27,7 @@ pub struct Link {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Efficiency {
-    /// All of the capacity.
+    /// Flows can use all of the capacity.
     #[default]
     None,
     /// Total of `n` parallel TCP flows: `1 - 1/(1 + 3n)` of the capacity (Altman et al.), 0.75 for a single one.

@@ -17,7 +17,7 @@ pub struct Hop {
     pub link: LinkId,
     /// Rank of the link's name among all names.
     pub name: u32,
-    /// In microseconds.
+    /// Latency in microseconds.
     pub latency: u64,
 }
 
@@ -103,7 +103,7 @@ struct ReachedPlace {
 
 impl PathTree {
     /// Shortest path to a site; None if there is none.
-    pub fn way(&self, to: usize) -> Option<Vec<LinkId>> {
+    pub fn path_to(&self, to: usize) -> Option<Vec<LinkId>> {
         let mut at = to;
         let mut way = Vec::new();
         while at != self.from {

@@ -44,7 +44,7 @@ impl Paths {
     }
 
     /// Copy with the routes between some of the sites only.
-    pub fn among(self, sites: &[usize]) -> Paths {
+    pub fn restricted_to(self, sites: &[usize]) -> Paths {
         if sites.iter().copied().eq(0..self.sites) {
             return self;
         }
@@ -65,14 +65,14 @@ impl Paths {
 
     pub fn route(&self, from: usize, to: usize) -> Route {
         match self.ways {
-            Ways::Listed { .. } => self.listed(from, to).into(),
+            Ways::Listed { .. } => self.listed_route(from, to).into(),
             Ways::ByRouter if from == to => Route::new(),
             Ways::ByRouter => [LinkId(from as u32), LinkId(to as u32)].into_iter().collect(),
         }
     }
 
     /// Route from a list, without a copy; empty if routes are not listed.
-    pub fn listed(&self, from: usize, to: usize) -> &[LinkId] {
+    pub fn listed_route(&self, from: usize, to: usize) -> &[LinkId] {
         let Ways::Listed { starts, crossed } = &self.ways else { return &[] };
         let pair = from * self.sites + to;
         &crossed[starts[pair] as usize..starts[pair + 1] as usize]

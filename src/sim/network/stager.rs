@@ -33,7 +33,7 @@ impl Stager {
     }
 
     /// True if the home exists and the volumes are within their limits.
-    pub fn knows(&self, staging: &Staging) -> bool {
+    pub fn is_valid(&self, staging: &Staging) -> bool {
         (staging.home as usize) < self.sites.len() && staging.volumes.make_sense()
     }
 
@@ -56,7 +56,7 @@ impl Stager {
 
     /// Duration of the input's transfer without other traffic. Under the law of parallel TCP flows a little less may do
     /// beside others, as a link yields more to several flows than to one.
-    pub fn alone(&self, staging: &Staging, site: ActorId) -> Span {
+    pub fn unshared_time(&self, staging: &Staging, site: ActorId) -> Span {
         let from = staging.home as usize;
         let to = self.number(site) as usize;
         let paths = self.carrier.paths();

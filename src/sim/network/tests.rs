@@ -66,7 +66,7 @@ fn one_shared_link_gives_the_formula() {
         let started: Vec<FlowId> = (0..count).map(|_| flows.start(0.0, route, 1.0)).collect();
         let expected = 7.0 * (1.0 - 1.0 / (1.0 + 3.0 * f64::from(count))) / f64::from(count);
         assert!(started.into_iter().all(|flow| close(flows.rate(flow), expected)));
-        assert_eq!(flows.on(LinkId(0)), count);
+        assert_eq!(flows.flow_count(LinkId(0)), count);
     }
 }
 
@@ -84,7 +84,7 @@ fn a_flow_waits_for_its_latency_and_needs_a_volume_to_need_time() {
     let mut ended = Vec::new();
     flows.advance(5.5, &mut ended);
     assert_eq!(ended, [EndedFlow { flow: here, at: 0.0 }, EndedFlow { flow: empty, at: 5.0 }]);
-    assert_eq!((flows.rate(full), flows.left(full), flows.now()), (10.0, 5.0, 5.5));
+    assert_eq!((flows.rate(full), flows.remaining_volume(full), flows.now()), (10.0, 5.0, 5.5));
     flows.advance(100.0, &mut ended);
     assert_eq!(ended[2], EndedFlow { flow: full, at: 6.0 });
     assert_eq!(flows.next_change(), None);
@@ -149,7 +149,7 @@ fn a_flow_in_any_state_can_be_stopped_and_the_others_go_on() {
         assert_eq!(flows.stop(goes), 40.0);
         stays
     });
-    assert_eq!((flows.take_held(), flows.on(LinkId(1))), (vec![held], 0));
+    assert_eq!((flows.take_held(), flows.flow_count(LinkId(1))), (vec![held], 0));
     let mut ended = Vec::new();
     flows.advance(9.0, &mut ended);
     assert_eq!(ended, [EndedFlow { flow: instant, at: 0.0 }, EndedFlow { flow: waiting, at: 6.0 }]);

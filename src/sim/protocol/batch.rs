@@ -30,11 +30,11 @@ pub struct Enqueue {
 pub struct Queue {
     pub job: JobId,
     pub nodes: u32,
-    /// Known to the site's policy.
+    /// Requested time, which the site's policy knows.
     pub walltime: Span,
-    /// Known only to the job itself.
+    /// Run time, which only the job itself knows.
     pub runtime: Span,
-    /// Times that the job has been lost before.
+    /// Number of times that the job has been lost before.
     pub losses: u32,
     /// Set if nodes may fail, or if other jobs may start because of this one: none of them is lost or ends earlier than
     /// this long after the arrival of the job, which bounds the reaction.
@@ -47,11 +47,11 @@ pub struct Admit {
     pub job: JobId,
     /// Number of parallel tasks.
     pub tasks: u32,
-    /// Needs of each of them.
+    /// Needs of each task.
     pub needs: Needs,
     /// Run time on nodes of its own, known only to the job itself.
     pub runtime: Span,
-    /// Times that the job has been lost before.
+    /// Number of times that the job has been lost before.
     pub losses: u32,
 }
 
@@ -60,11 +60,11 @@ pub struct Admit {
 pub struct Entrust {
     pub job: JobId,
     pub nodes: u32,
-    /// Known to the program.
+    /// Requested time, which the program knows.
     pub walltime: Span,
-    /// Known only to the job itself.
+    /// Run time, which only the job itself knows.
     pub runtime: Span,
-    /// Times that the job has been lost before.
+    /// Number of times that the job has been lost before.
     pub losses: u32,
 }
 
@@ -83,7 +83,7 @@ pub struct JobEnded {
 
 impl Queue {
     /// Time that the job holds its nodes; it is killed at its walltime.
-    pub fn lasts(&self) -> Span {
+    pub fn held_time(&self) -> Span {
         self.runtime.min(self.walltime)
     }
 }

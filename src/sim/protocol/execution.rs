@@ -27,18 +27,18 @@ impl Run {
     }
 }
 
-/// End of a task, sent by its site as of that moment.
+/// End of a task. Its site may send the message ahead of time, but stamps it with the time of the end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     pub task: TaskId,
     pub started: Time,
 }
 
-/// Loss of a task as one of its nodes failed, sent by its site as of that moment.
+/// Loss of a task because one of its nodes failed. Its site stamps the message with the time of the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
     pub task: TaskId,
     pub started: Time,
-    /// Saved part of its work.
+    /// Part of its work that checkpoints have saved.
     pub saved: Span,
 }

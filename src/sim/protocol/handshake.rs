@@ -110,7 +110,7 @@ impl Hello {
 pub struct Welcome {
     /// Number of parties that the run still waits for.
     pub missing: u32,
-    /// The first of them, [`NAMED`] at most.
+    /// Names of the first of these parties, [`NAMED`] at most.
     pub awaited: Vec<Party>,
 }
 
@@ -118,7 +118,7 @@ pub struct Welcome {
 pub const NAMED: usize = 10;
 
 /// Names the first of `count` parties: `site york, user alice and 3 more`.
-pub fn name_first(parties: &[Party], count: usize) -> String {
+pub fn list_parties(parties: &[Party], count: usize) -> String {
     let named = &parties[..parties.len().min(NAMED)];
     let mut text = named.iter().map(Party::to_string).collect::<Vec<_>>().join(", ");
     if count > named.len() {

@@ -84,7 +84,7 @@ messages! {
     Hold(hold) => end_or_loss(hold.runtime.min(hold.walltime), hold.safe),
     Withdraw(_) => Never,
     Enqueue(_) => Now,
-    Queue(queue) => end_or_loss(queue.lasts(), queue.safe),
+    Queue(queue) => end_or_loss(queue.held_time(), queue.safe),
     // The next job is submitted only after the think time.
     JobEnded(over) => After(over.think),
     Ship(_) => Now,

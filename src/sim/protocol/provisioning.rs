@@ -49,13 +49,13 @@ pub enum Reply {
     Load(u32),
     Slots(Advert),
     Prices(Quote),
-    /// Probabilities by step.
+    /// Probabilities of a start in time, by step.
     Chances(Vec<f64>),
     /// The query cannot be answered.
     Denied(Denial),
 }
 
-/// Basis of a claim.
+/// The offer that a claim refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lot {
     /// Parts of advertised slots, by their indices in the advertisement: all of them, or none.
@@ -136,7 +136,7 @@ pub struct Enter {
     pub procs: u32,
     /// Requested time.
     pub walltime: Span,
-    /// Known only to the task itself.
+    /// Run time, which only the task itself knows.
     pub runtime: Span,
     /// The task does nothing before this, even if it has its processors.
     pub not_before: Time,
@@ -145,7 +145,7 @@ pub struct Enter {
     pub within: Vec<(BookingId, u32)>,
     /// True if its user is to be informed of its start.
     pub reports_start: bool,
-    /// Times that the task has been lost before.
+    /// Number of times that the task has been lost before.
     pub losses: u32,
 }
 

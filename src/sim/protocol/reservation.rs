@@ -45,7 +45,7 @@ pub enum ReserveAnswer {
         start: Time,
         nodes: NodeSet,
     },
-    /// Valid, but there is no room.
+    /// The request is valid, but there is no room.
     Declined,
     Invalid(Invalid),
 }
@@ -79,7 +79,7 @@ pub struct Book {
     pub nodes: NodeSet,
     /// Known to the site's queue, which plans around it.
     pub walltime: Span,
-    /// Known only to the task itself.
+    /// Run time, which only the task itself knows.
     pub runtime: Span,
     /// True if the task must not start before [`Provided`] arrives; the nodes are kept for it all the same.
     pub awaits_input: bool,

@@ -25,6 +25,6 @@ pub enum Verdict {
     Completed,
     /// Removed after its final deadline; it will never finish.
     Removed,
-    /// Not accepted.
+    /// The job was not accepted.
     Refused,
 }

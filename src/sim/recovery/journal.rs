@@ -99,7 +99,7 @@ pub struct JournalReader {
     chain: u64,
 }
 
-/// Start of some bytes.
+/// Result of looking at the first bytes of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A record of this length.

@@ -48,7 +48,7 @@ pub struct Context<'a> {
 /// Treatment of a task that is wider than every site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It is an error; with a hint for the user.
+    /// Such a task is an error; with a hint for the user.
     Must(Option<&'static str>),
     /// The system accepts such a task.
     May,
@@ -96,7 +96,7 @@ static NOTHING_ATTACHED: Attached = Attached::NONE;
 
 impl Context<'_> {
     /// An unspecified grid: for lists of keys.
-    pub fn unknown() -> Context<'static> {
+    pub fn without_grid() -> Context<'static> {
         Context {
             seed: 1,
             tick: Span::from_minutes(1),

@@ -57,7 +57,7 @@ pub struct Diagnostic {
 /// One error, for programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rendered {
-    /// None for the command line.
+    /// Path of the file; None for the command line.
     pub file: Option<String>,
     /// Line and column, counted from 1; None if the error is about a file as a whole.
     pub line: Option<usize>,
@@ -101,7 +101,7 @@ impl Diagnostics {
     }
 
     /// Text at a location.
-    pub fn written(&self, location: Location) -> &str {
+    pub fn text_at(&self, location: Location) -> &str {
         let text = &self.sources[location.source()].text;
         location.span.and_then(|(start, end)| text.get(start as usize..end as usize)).unwrap_or_default()
     }
@@ -136,7 +136,7 @@ impl Diagnostics {
         self.list.borrow().len() >= KEPT
     }
 
-    /// The value, unless there are errors.
+    /// Returns the value if there are no errors, and the errors otherwise.
     pub fn verdict<T>(self, value: Option<T>) -> Result<T, InvalidInput> {
         match value {
             Some(value) if self.list.borrow().is_empty() => Ok(value),
@@ -168,7 +168,7 @@ impl Diagnostic {
     }
 
     /// Suggests the name that was probably meant, if there is one.
-    pub fn meant(self, name: Option<&str>) -> Diagnostic {
+    pub fn suggesting(self, name: Option<&str>) -> Diagnostic {
         match name {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
             None => self,
@@ -176,7 +176,7 @@ impl Diagnostic {
     }
 
     /// Adds another location that belongs to the error.
-    pub fn related(mut self, what: &'static str, location: Location) -> Diagnostic {
+    pub fn with_related(mut self, what: &'static str, location: Location) -> Diagnostic {
         self.related = Some((what, location));
         self
     }
@@ -253,7 +253,7 @@ impl Diagnostics {
         let colon = if key.is_empty() { "" } else { ": " };
         writeln!(out, "{red}error{off}{bold}: {}{colon}{}{off}", make_printable(key), make_printable(message))?;
 
-        let spot = self.spot(*location);
+        let spot = self.find_spot(*location);
         let number = match &spot {
             Some(spot) if self.sources[location.source()].path.is_some() => spot.line.to_string(),
             _ => " ".to_owned(),
@@ -277,7 +277,7 @@ impl Diagnostics {
     }
 
     pub fn locate(&self, location: Location) -> String {
-        match (&self.sources[location.source()].path, self.spot(location)) {
+        match (&self.sources[location.source()].path, self.find_spot(location)) {
             (Some(path), Some(spot)) => format!("{}:{}:{}", make_printable(path), spot.line, spot.column),
             (Some(path), None) => make_printable(path),
             (None, _) => "the command line".to_owned(),
@@ -286,7 +286,7 @@ impl Diagnostics {
 
     /// Line, column and excerpt of a location. O(text) for the first location of a source, so this is called only for
     /// errors that are shown.
-    fn spot(&self, location: Location) -> Option<Spot> {
+    fn find_spot(&self, location: Location) -> Option<Spot> {
         let text = &self.sources[location.source()].text;
         let (start, end) = location.span?;
         let start = text.floor_char_boundary(start as usize);

@@ -14,10 +14,10 @@ use crate::time::Span;
 pub struct Fields<'a> {
     table: &'a Table,
     location: Location,
-    /// None for the topology itself.
+    /// Path of the table; None for the topology itself.
     path: Option<Path<'a>>,
     asked: RefCell<Vec<&'static str>>,
-    /// True if unknown keys are allowed.
+    /// True if unknown keys are allowed in this table.
     anything: Cell<bool>,
     diagnostics: &'a Diagnostics,
 }
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
                     // A misspelt required key is reported once.
                     self.diagnostics.withdraw(self.location, &self.path_to(meant).to_string());
                 }
-                self.diagnostics.add(diagnostic.meant(meant));
+                self.diagnostics.add(diagnostic.suggesting(meant));
             }
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Field<'a> {
     }
 
     /// Reports that the value is not the expected one.
-    pub fn wrong<T>(&self, expected: impl Display) -> Option<T> {
+    pub fn report_wrong<T>(&self, expected: impl Display) -> Option<T> {
         self.diagnostics.add(self.mismatch(expected)?);
         None
     }
@@ -176,7 +176,7 @@ impl<'a> Field<'a> {
     }
 
     fn mismatch(&self, expected: impl Display) -> Option<Diagnostic> {
-        let written = self.diagnostics.written(self.node.location);
+        let written = self.diagnostics.text_at(self.node.location);
         let found = match &self.node.value {
             Value::Lost => return None,
             Value::List(_) if !written.starts_with('[') => "a list".to_owned(),
@@ -194,11 +194,11 @@ impl<'a> Field<'a> {
     pub fn text(&self, expected: impl Display) -> Option<&'a str> {
         match &self.node.value {
             Value::Text(text) => Some(text),
-            _ => self.wrong(expected),
+            _ => self.report_wrong(expected),
         }
     }
 
-    pub fn whole<T: TryFrom<i128> + PartialOrd + Display>(&self, range: RangeInclusive<T>) -> Option<T> {
+    pub fn whole_number<T: TryFrom<i128> + PartialOrd + Display>(&self, range: RangeInclusive<T>) -> Option<T> {
         self.whole_of("a whole number", range)
     }
 
@@ -214,7 +214,7 @@ impl<'a> Field<'a> {
     pub fn flag(&self) -> Option<bool> {
         match &self.node.value {
             Value::Boolean(flag) => Some(*flag),
-            _ => self.wrong("true or false"),
+            _ => self.report_wrong("true or false"),
         }
     }
 
@@ -239,7 +239,7 @@ impl<'a> Field<'a> {
         };
         match read {
             Ok(millionths) if millionths <= max * units::MILLION => Some(millionths),
-            Err(Inexact::TooFine) => self.wrong("a number with at most six decimals"),
+            Err(Inexact::TooFine) => self.report_wrong("a number with at most six decimals"),
             _ => self.no_number(format_args!("a number from 0 to {max}")),
         }
     }
@@ -256,12 +256,12 @@ impl<'a> Field<'a> {
             Ok(span) => Some(span),
             Err(error) => {
                 let diagnostic = self.mismatch(&error)?;
-                let written = self.diagnostics.written(self.node.location);
+                let written = self.diagnostics.text_at(self.node.location);
                 self.diagnostics.add(match error {
                     SpanError::UnitMissing => {
                         diagnostic.hint(format!("for example \"{} {usual}\"", written.trim_matches('"')))
                     }
-                    SpanError::UnitUnknown { meant } => diagnostic.meant(meant),
+                    SpanError::UnitUnknown { meant } => diagnostic.suggesting(meant),
                     _ => diagnostic,
                 });
                 None
@@ -281,12 +281,12 @@ impl<'a> Field<'a> {
             Ok(bits) => Some(bits),
             Err(error) => {
                 let diagnostic = self.mismatch(&error)?;
-                let written = self.diagnostics.written(self.node.location);
+                let written = self.diagnostics.text_at(self.node.location);
                 self.diagnostics.add(match error {
                     CapacityError::UnitMissing => {
                         diagnostic.hint(format!("for example \"{} Mbps\"", written.trim_matches('"')))
                     }
-                    CapacityError::UnitUnknown { meant } => diagnostic.meant(meant),
+                    CapacityError::UnitUnknown { meant } => diagnostic.suggesting(meant),
                     _ => diagnostic,
                 });
                 None
@@ -305,7 +305,7 @@ impl<'a> Field<'a> {
             Ok(micros) => Some(micros),
             Err(error) => {
                 let diagnostic = self.mismatch(&error)?;
-                let written = self.diagnostics.written(self.node.location);
+                let written = self.diagnostics.text_at(self.node.location);
                 let number = written.trim_matches('"').trim_end_matches(|c: char| !c.is_ascii_digit());
                 self.diagnostics.add(match error {
                     CoreTimeError::UnitMissing | CoreTimeError::UnitUnknown => {
@@ -325,14 +325,14 @@ impl<'a> Field<'a> {
         };
         match units::parse_bytes(text) {
             Some(bytes) if bytes <= most => Some(bytes),
-            _ => self.wrong(format_args!("a volume such as \"2 GB\", up to {most} bytes")),
+            _ => self.report_wrong(format_args!("a volume such as \"2 GB\", up to {most} bytes")),
         }
     }
 
     /// A span above zero.
     pub fn positive_span(&self) -> Option<Span> {
         match self.span("s")? {
-            Span::ZERO => self.wrong("a time above zero"),
+            Span::ZERO => self.report_wrong("a time above zero"),
             span => Some(span),
         }
     }
@@ -362,7 +362,7 @@ impl<'a> Field<'a> {
         if choice.is_none()
             && let Some(mismatch) = self.mismatch(&expected)
         {
-            self.diagnostics.add(mismatch.meant(nearest_name(text, words)).hints(hint(text)));
+            self.diagnostics.add(mismatch.suggesting(nearest_name(text, words)).hints(hint(text)));
         }
         choice
     }
@@ -429,12 +429,12 @@ impl<'a> Field<'a> {
     }
 
     /// The items of a list; None if this is not a list.
-    pub fn listed<'s>(&'s self) -> Option<Vec<Field<'s>>> {
+    pub fn list_items<'s>(&'s self) -> Option<Vec<Field<'s>>> {
         if matches!(self.node.value, Value::List(_)) { self.list("a list") } else { None }
     }
 
     pub fn list<'s>(&'s self, expected: impl Display) -> Option<Vec<Field<'s>>> {
-        let Value::List(items) = &self.node.value else { return self.wrong(expected) };
+        let Value::List(items) = &self.node.value else { return self.report_wrong(expected) };
         Some(
             items
                 .iter()
@@ -477,7 +477,7 @@ impl<'a> Field<'a> {
     where
         'a: 's,
     {
-        let Value::Table(table) = &self.node.value else { return self.wrong(expected) };
+        let Value::Table(table) = &self.node.value else { return self.report_wrong(expected) };
         let asked = RefCell::default();
         let anything = Cell::new(false);
         Some(Fields {

@@ -26,7 +26,7 @@ pub enum SpanError {
     TooLong,
 }
 
-/// Reads `5 ms`, `1.5h`, `0`.
+/// Parses a duration such as `5 ms`, `1.5h` or `0`.
 pub fn parse_span(text: &str) -> Result<Span, SpanError> {
     let (number, unit) = number_and_unit(text);
     let size = match Span::UNITS.iter().find(|(name, _)| *name == unit) {
@@ -72,7 +72,7 @@ pub enum CoreTimeError {
     TooLarge,
 }
 
-/// Reads `2.5 core h` in core microseconds.
+/// Parses core time such as `2.5 core h`, in core microseconds.
 pub fn core_time(text: &str) -> Result<u64, CoreTimeError> {
     let (number, unit) = number_and_unit(text);
     if !number.contains(|c: char| c.is_ascii_digit()) {
@@ -211,7 +211,7 @@ pub fn capacity_text(bits: u64) -> String {
 const BYTES: [(&str, u64); 5] =
     [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
 
-/// Reads `1.5 kB` as a whole number of bytes.
+/// Parses a volume such as `1.5 kB` as a whole number of bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let number = &text[..split];
@@ -230,7 +230,7 @@ pub fn bytes_text(bytes: u64) -> String {
 pub enum Inexact {
     Malformed,
     Negative,
-    /// Not a whole number of units.
+    /// It is not a whole number of units.
     TooFine,
     TooLarge,
 }

@@ -28,7 +28,7 @@ pub fn check_version(root: &Table, diagnostics: &Diagnostics) -> bool {
     if matches!(&node.value, Value::Text(version) if version == VERSION) {
         return true;
     }
-    let found = diagnostics.written(node.location);
+    let found = diagnostics.text_at(node.location);
     let message = match &node.value {
         Value::Text(_) => {
             format!("this file is written for another version of Hansa: expected \"{VERSION}\", found {found}")

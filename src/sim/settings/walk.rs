@@ -54,14 +54,15 @@ pub struct Key {
     pub about: &'static str,
     /// Meaning, if the comment is too short for it.
     pub means: &'static str,
-    /// Expectation for errors, if the key is required.
+    /// Description of a valid value in errors, if the key is required.
     pub need: Option<Cow<'static, str>>,
-    /// Default, if no value expresses it.
+    /// Text for the default, if no value expresses it.
     pub usual: Option<&'static str>,
     /// Reason why the key is not allowed here.
     pub unfit: Option<Cow<'static, str>>,
-    /// Expectation for errors: of the table, and of each table in a list.
+    /// Description of the table in errors.
     pub expects: &'static str,
+    /// Description in errors of each table of a list.
     pub each: &'static str,
     /// True if the key does not affect the run; excluded from the hash.
     pub aside: bool,
@@ -105,6 +106,7 @@ impl Key {
         Key { need, may_be_elsewhere: true, ..self }
     }
 
+    /// Marks the key of a file that may contain the other required keys.
     pub fn holds_the_rest(self) -> Key {
         Key { holds_the_rest: true, ..self }
     }
@@ -119,18 +121,22 @@ impl Key {
         Key { unfit: (!fits).then(|| why.into()), ..self }
     }
 
+    /// Sets the description of the table in errors, such as "a table such as { command = [...] }".
     pub fn expects(self, table: &'static str) -> Key {
         Key { expects: table, ..self }
     }
 
+    /// Sets the description in errors of each table of a list.
     pub fn each(self, row: &'static str) -> Key {
         Key { each: row, ..self }
     }
 
+    /// Lets errors name the tables of a list by their names, as in `site.york`.
     pub fn by_name(self) -> Key {
         Key { by_name: true, ..self }
     }
 
+    /// Excludes the key from the hash of a topology, as it does not affect the run.
     pub fn aside(self) -> Key {
         Key { aside: true, ..self }
     }
@@ -151,7 +157,7 @@ pub enum Layout {
     Section(&'static str),
     /// `[[workload.job]]`, with the whole path.
     Sections(&'static str),
-    /// `worth = { max = 1.0 }`
+    /// A table in one line: `worth = { max = 1.0 }`.
     Inline,
     /// A list of such tables, one per line.
     Lines,
@@ -188,17 +194,17 @@ pub trait TableRows {
 }
 
 impl dyn Walk + '_ {
-    /// A setting. Reading keeps the value if nothing is written, so the initial value is the default.
+    /// Walks one setting. Reading keeps the value if nothing is written, so the initial value is the default.
     pub fn set<T, F: Form<T>>(&mut self, key: Key, value: &mut T, form: F) {
         self.walk_value(&key, &mut Bound { value, form });
     }
 
-    /// A table that always exists, if only with its defaults.
+    /// Walks a table that always exists, if only with its defaults.
     pub fn table<T>(&mut self, key: Key, layout: Layout, value: &mut T, walk: impl FnMut(&mut T, &mut dyn Walk)) {
         self.walk_tables(&key, layout, &mut Always { value, walk });
     }
 
-    /// An optional table.
+    /// Walks an optional table; `usual` makes the value that a written table is read into.
     pub fn maybe<T>(
         &mut self,
         key: Key,
@@ -210,7 +216,7 @@ impl dyn Walk + '_ {
         self.walk_tables(&key, layout, &mut Sometimes { value, usual, walk });
     }
 
-    /// A list of tables.
+    /// Walks a list of tables; `usual` makes the value that each written table is read into.
     pub fn rows<T>(
         &mut self,
         key: Key,

@@ -19,7 +19,7 @@ impl TomlPage {
     }
 
     /// Creates a page of only the settings that affect a run.
-    pub fn bare() -> TomlPage {
+    pub fn without_comments() -> TomlPage {
         TomlPage { text: String::new(), explained: None }
     }
 

@@ -25,7 +25,7 @@ pub enum Value {
     Date,
     List(Vec<WrittenNode>),
     Table(Table),
-    /// Could not be read; the error has been reported.
+    /// A value that could not be read; the error has been reported.
     Lost,
 }
 

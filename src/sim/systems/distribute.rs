@@ -18,7 +18,7 @@ pub struct Submissions {
     pub timed: Vec<(Time, ActorId, Message)>,
     pub streamed: Vec<StreamedJobs>,
     pub followers: Vec<Followers>,
-    /// Jobs that it manages itself.
+    /// Jobs for which the user negotiates itself.
     pub negotiated: Vec<NegotiatedJob>,
 }
 
@@ -84,7 +84,7 @@ pub enum PlacementError {
     Unplaceable { task: usize, cores: u32, kind: String, largest: u32 },
     #[error("task {task} needs {cores} cores, but no site where it has a run time has that many")]
     UnplaceableByTimes { task: usize, cores: u32 },
-    /// A system cannot measure it.
+    /// The system cannot compute figures for the job, as they are too large.
     #[error("{0}")]
     Immeasurable(String),
     #[error(

@@ -46,7 +46,7 @@ impl Failing<'_> {
 
 impl Grid<'_> {
     /// Failures of a site of the topology.
-    pub fn fails(&self, site: ActorId) -> Option<Fails> {
+    pub fn site_failures(&self, site: ActorId) -> Option<Fails> {
         self.failing.site(self.site_ids.binary_search(&site).ok()?)
     }
 
@@ -57,7 +57,7 @@ impl Grid<'_> {
 
     /// Like [`Grid::news`], sent at whole multiples of a period.
     pub fn news_every(&self, id: ActorId, site: &Site, period: Span) -> Option<News> {
-        self.fails(id).map(|fails| News::new(fails.outages, site.latency, period))
+        self.site_failures(id).map(|fails| News::new(fails.outages, site.latency, period))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::roles::site::Manager;
 
 /// A kind of manager whose names follow a grammar.
 pub struct ManagerRow {
-    /// Some of its names.
+    /// Examples of its names.
     pub names: fn() -> Vec<Named>,
     /// Further forms of its names, line by line.
     pub grammar: &'static [&'static str],
@@ -16,7 +16,7 @@ pub struct ManagerRow {
     pub about: &'static str,
     /// Checks a name: its printed form, or the fault in it; `None` if it is not of this kind.
     pub read: fn(&str) -> Option<Result<String, String>>,
-    /// Advice before running this site so.
+    /// Advice for the user before a site runs under this manager; None if there is none.
     pub warning: fn(&Site) -> Option<String>,
     pub runs: Execution,
     /// Share of the usable processors that all tasks of a job must get at an empty site of this name; with less, the
@@ -48,7 +48,7 @@ pub enum ProgramProtocol {
     Lines,
     /// Batsim's protocol.
     Batsim,
-    /// The commands of Slurm.
+    /// Commands of Slurm, such as `sbatch`.
     Slurm,
 }
 

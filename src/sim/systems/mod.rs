@@ -55,7 +55,7 @@ pub struct SystemRow {
     pub also: &'static [&'static str],
     /// Names for `site.scheduler`, the default first. Empty, if sites follow orders only.
     pub schedulers: fn() -> Vec<Named>,
-    /// Further keys of its sites and users.
+    /// Further keys of sites and users for this system.
     pub own: Own,
     pub traits: Traits,
     /// Largest number of cores of a grid.
@@ -70,7 +70,7 @@ pub struct SystemRow {
 
 impl SystemRow {
     /// All sources that it accepts.
-    pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
+    pub fn all_sources(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.sources.iter().chain(self.also).copied()
     }
 }
@@ -89,7 +89,7 @@ pub struct Traits {
     pub has_planners: bool,
     /// True if its sites have terms on which they let their processors.
     pub has_terms: bool,
-    /// True if sites may reserve nodes for some time.
+    /// True if sites may reserve nodes for other purposes, by the key `reserved`.
     pub has_reserved: bool,
     /// True if the queues of its sites can be in another order than that of arrival.
     pub orders_queue: bool,
@@ -140,12 +140,12 @@ impl Own {
     pub const NOTHING: Own = Own { site: |_, _, _| {}, user: |_, _, _, _| {} };
 }
 
-/// Words for traces.
+/// Labels in a trace for the moments at which a service gives tasks to sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gives {
-    /// A moment at which tasks are given to sites.
+    /// Label of such a moment.
     pub moment: &'static str,
-    /// The state of each task after it.
+    /// Label of a task that has been given to a site.
     pub task: &'static str,
     pub category: &'static str,
 }
@@ -173,7 +173,7 @@ pub trait System: DynEq {
     /// Its main rule, by its name in topologies.
     fn main_policy(&self) -> Policy<'_>;
 
-    /// The default policy for a plan without a run.
+    /// Name of the default policy for a plan without a run.
     fn plans_by(&self) -> &str {
         self.main_policy().name
     }
@@ -193,13 +193,13 @@ pub trait System: DynEq {
         false
     }
 
-    /// True if a job that fits no site is an error before the run, instead of an answer during it.
-    fn must_place(&self) -> bool {
+    /// True if a job that fits no site is an error before the run; otherwise it is rejected during the run.
+    fn refuses_misfits(&self) -> bool {
         false
     }
 
-    /// The setting that would make it no error.
-    fn instead_of_placing(&self) -> Option<&'static str> {
+    /// Setting under which jobs that fit no site are rejected instead; None if there is no such setting.
+    fn misfit_setting(&self) -> Option<&'static str> {
         None
     }
 
@@ -272,7 +272,7 @@ pub trait System: DynEq {
         None
     }
 
-    /// Deals a workload to its users.
+    /// Distributes the jobs of a workload to its users.
     fn distribute_workload(
         &self,
         workload: &Workload,
@@ -281,7 +281,7 @@ pub trait System: DynEq {
     ) -> Result<(), DistributeError>;
 }
 
-/// A rule of a system, for people.
+/// A rule of a system, as reports show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy<'a> {
     /// The kind of rule.

@@ -30,7 +30,7 @@ pub struct PlanRequest<'a> {
     pub work: &'a WorkflowFile,
     /// Its name in tables, traces and pages.
     pub name: &'a str,
-    /// The goal: 0 is an early end, 1 is a low cost.
+    /// Weight of the cost in the objective, from 0 (an early end) to 1 (a low cost).
     pub alpha: f64,
     /// The most that a plan may cost, and how long it may take, if there are limits.
     pub budget: Option<Area>,
@@ -65,7 +65,7 @@ pub struct Schedule {
     pub realistic: f64,
     /// All plans that were made.
     pub rounds: Vec<Round>,
-    /// Index of this plan among them.
+    /// Index in `rounds` of the plan that was chosen.
     pub best: usize,
     pub cycle: Option<Cycle>,
     pub sites: Vec<SiteRow>,
@@ -110,12 +110,12 @@ pub struct TaskRow {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransferRow {
-    /// Tasks by their indices in the list.
+    /// Sender, as an index into the list of tasks.
     pub from: usize,
     pub to: usize,
     /// Bytes; in a table of costs, seconds at full capacity.
     pub volume: f64,
-    /// Links by their indices in the list.
+    /// Links of the route, as indices into the list of links.
     pub links: Vec<u32>,
     pub release: f64,
     pub end: f64,
@@ -147,7 +147,7 @@ pub struct Choices {
     pub plans: Vec<Choice>,
     /// The plan that alpha selects.
     pub chosen: usize,
-    /// Its tasks, in order of their starts.
+    /// Tasks of the chosen plan, in order of their starts.
     pub tasks: Vec<PlacedTask>,
 }
 
@@ -164,7 +164,7 @@ pub struct PlanningSite {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// In processor-seconds.
+    /// Cost in processor-seconds.
     pub cost: f64,
     pub makespan: f64,
     pub bookings: usize,

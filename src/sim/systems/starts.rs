@@ -18,7 +18,7 @@ pub trait StartRule: Debug + Send + Sync {
     fn open_book(&self, nodes: u32) -> Box<dyn StartBook>;
 
     /// Every rule that a topology may name, with the start that it takes among these.
-    fn takers(&self, starts: &[Rectangle]) -> Vec<(&'static str, Option<Time>)>;
+    fn starts_by_rule(&self, starts: &[Rectangle]) -> Vec<(&'static str, Option<Time>)>;
 }
 
 /// The booked nodes of one site. Questions are asked in the order of time.

@@ -27,7 +27,7 @@ use crate::workload::facts::JobFactsIndex;
 pub struct Roster {
     pub names: Vec<String>,
     pub roles: Vec<Role>,
-    /// One way, to the hub.
+    /// One-way latency of each actor to the hub.
     pub latencies: Latencies,
     /// True if users report the ends of their jobs, because no service knows them.
     pub users_report: bool,
@@ -39,9 +39,9 @@ pub struct Roster {
 pub enum Role {
     /// Actor of a system at the hub: an index into the topology's systems.
     Hub(usize),
-    /// An index into the topology's sites.
+    /// A site, as an index into the topology's sites.
     Site(usize),
-    /// An index into the topology's users.
+    /// A user, as an index into the topology's users.
     User(usize),
     /// Holder of the flows at the hub, if several services share the links.
     Exchange,
@@ -232,7 +232,7 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
     pub user: ActorId,
-    /// The job whose end it waits for.
+    /// The job whose end this one waits for.
     pub after: Option<JobId>,
 }
 
@@ -249,7 +249,7 @@ pub fn job_owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildEr
             let job = handed_in(&message);
             owners.extend(job.map(|job| (job.id, Owned { user, after: None })));
         }
-        for (before, message) in followers.iter().flat_map(Followers::left) {
+        for (before, message) in followers.iter().flat_map(Followers::remaining) {
             let job = handed_in(&message);
             owners.extend(job.map(|job| (job.id, Owned { user, after: Some(before) })));
         }
@@ -278,7 +278,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let mut submissions = if ids.iter().any(|id| match role_of(id, &roster) {
         // Jobs that fit no site are refused before the run.
-        Role::Hub(system) => topology.systems[system].must_place(),
+        Role::Hub(system) => topology.systems[system].refuses_misfits(),
         Role::Site(_) | Role::Exchange => false,
         Role::User(_) => true,
     }) {
@@ -368,7 +368,7 @@ fn build_script(
     streamed: Vec<StreamedJobs>,
     followers: Vec<Followers>,
 ) -> Script {
-    roles::Script::from_messages(timed).later(streamed).then(followers)
+    roles::Script::from_messages(timed).with_streams(streamed).with_followers(followers)
 }
 
 /// A user whose queued jobs an external program plans.
@@ -397,7 +397,7 @@ fn build_planned_user(
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
     Ok(PlannedUser::new(
         decider,
-        roles::Script::from_messages(rest).later(streamed),
+        roles::Script::from_messages(rest).with_streams(streamed),
         jobs,
         followers,
         BTreeMap::from_iter(sites),
@@ -463,7 +463,7 @@ pub fn with_planning_context<T>(
             // No messages are sent, so the id of the exchange does not matter.
             let shared =
                 topology.cables.is_some().then(|| (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect()));
-            Network { paths: network_paths(topology).among(&its), faults: None, shared }
+            Network { paths: network_paths(topology).restricted_to(&its), faults: None, shared }
         }),
     );
     Ok(look(&PlanningContext { service, grid, links, load }))
@@ -549,7 +549,7 @@ impl<'a> Assembly<'a> {
     /// Network between some sites.
     fn network(&self, its: Vec<usize>) -> Network {
         let shared = self.exchange.map(|exchange| (exchange, its.iter().map(|site| *site as u32).collect()));
-        let paths = network_paths(self.topology).among(&its);
+        let paths = network_paths(self.topology).restricted_to(&its);
         let faults = if shared.is_none() { link_faults(self.topology, its) } else { None };
         Network { paths, faults, shared }
     }

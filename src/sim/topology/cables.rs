@@ -48,7 +48,7 @@ impl Payload {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cable {
     pub name: String,
-    /// Bits per second.
+    /// Capacity in bits per second.
     pub capacity: u64,
     pub latency: Span,
     pub mode: Mode,
@@ -127,7 +127,7 @@ impl Cables {
             written[from * sites.len() + to] = Some(ids.collect());
         }
         let map = self.map(sites.len());
-        let links = self.directed();
+        let links = self.directed_links();
         let mut crossed = 0;
         let mut lost = 0;
         let mut first_lost = None;
@@ -137,7 +137,10 @@ impl Cables {
             row[from] = Some(Vec::new());
             if row.iter().any(Option::is_none) {
                 let tree = map.shortest(from, |_| true);
-                row.iter_mut().enumerate().filter(|(_, way)| way.is_none()).for_each(|(to, way)| *way = tree.way(to));
+                row.iter_mut()
+                    .enumerate()
+                    .filter(|(_, way)| way.is_none())
+                    .for_each(|(to, way)| *way = tree.path_to(to));
             }
             for (to, way) in row.iter().enumerate() {
                 let Some(way) = way else {
@@ -165,7 +168,7 @@ impl Cables {
     }
 
     /// The links of a path from a site over some cables; None if the cables are not connected.
-    pub fn way(&self, from: usize, via: &[CableId]) -> Option<Vec<LinkId>> {
+    pub fn path_links(&self, from: usize, via: &[CableId]) -> Option<Vec<LinkId>> {
         let numbers = self.numbers();
         let mut at = End::Site(from);
         let mut way = Vec::with_capacity(via.len());
@@ -216,7 +219,7 @@ impl Cables {
             .collect()
     }
 
-    fn directed(&self) -> Vec<Link> {
+    fn directed_links(&self) -> Vec<Link> {
         let links = self
             .links
             .iter()

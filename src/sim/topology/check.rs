@@ -58,7 +58,7 @@ pub(super) fn check_topology(
         cables: cables.as_ref(),
         attached,
     };
-    let known = workload::WorkloadScope::of_parts(&parts).idly(idle);
+    let known = workload::WorkloadScope::of_parts(&parts).allowing_no_workload(idle);
     let known = if diagnostics.is_empty() { known.with_sites(&sites) } else { known };
     let (workloads, locations): (Vec<_>, Vec<_>) = workload::read_workloads(&known, &fields, w).into_iter().unzip();
     drop(known);

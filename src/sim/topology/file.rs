@@ -222,7 +222,9 @@ fn add_first_location(diagnostic: Diagnostic, text: &str, source: usize, span: R
         Some(at + brackets.len())
     });
     let diagnostic = match first.min().filter(|&first| first < span.start) {
-        Some(first) => diagnostic.related("it is first here", Location::of_span(source, first..first + name.len())),
+        Some(first) => {
+            diagnostic.with_related("it is first here", Location::of_span(source, first..first + name.len()))
+        }
         None => diagnostic,
     };
     diagnostic.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
@@ -251,7 +253,7 @@ fn resolve_includes(
 ) -> Option<Table> {
     let Some(WrittenNode { location, value }) = table.take("include") else { return Some(table) };
     let Value::Text(name) = value else {
-        let found = library.diagnostics.written(location);
+        let found = library.diagnostics.text_at(location);
         let message = format!("expected the path of a file, found {found}");
         library.diagnostics.add(Diagnostic::new(location, key, message));
         return None;
@@ -447,7 +449,7 @@ fn expand_member(mut member: WrittenNode, key: &Path<'_>, diagnostics: &Diagnost
         return expanded.push(member);
     };
     let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
-        let found = diagnostics.written(count_location);
+        let found = diagnostics.text_at(count_location);
         let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
         diagnostics.add(Diagnostic::new(count_location, key.key("count"), message));
         return expanded.push(WrittenNode { location: member.location, value: Value::Lost });
@@ -459,7 +461,8 @@ fn expand_member(mut member: WrittenNode, key: &Path<'_>, diagnostics: &Diagnost
     if pattern.matches("{}").count() != 1 {
         let message =
             format!("expected a name with one {{}} for the number, because there is a `count`, found {pattern:?}");
-        let diagnostic = Diagnostic::new(*location, key.key("name"), message).related("the count is", count_location);
+        let diagnostic =
+            Diagnostic::new(*location, key.key("name"), message).with_related("the count is", count_location);
         diagnostics.add(diagnostic.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
         return expanded.push(WrittenNode { location: member.location, value: Value::Lost });
     }

@@ -20,14 +20,14 @@ pub fn topology_keys() -> Vec<Listed> {
         walk_systems(&mut services, false, w);
         sites::walk_sites(&mut Vec::new(), &Described::with_defaults(), &sites, w);
         cables::walk_cables(&mut cables::default_cables(), &[], w);
-        let attached = Context::unknown().attached;
+        let attached = Context::without_grid().attached;
         let links = [].into_iter().collect();
         let fragile = failures::FailureScope { sites: &[], names: &no_names, links: &links, systems: &rows, attached };
         failures::walk_failures(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
         let people = users::UserScope { systems: &rows, sites: &no_names, names: Some(&names), idle: false };
         users::walk_users(&mut Vec::new(), &users::default_user(), &people, w);
         walk_defaults(&sites::SiteScope { defaults: true, ..sites }, &users::UserScope { names: None, ..people }, w);
-        workload::walk_workloads(&mut Vec::new(), &workload::WorkloadScope::unknown(&services), w);
+        workload::walk_workloads(&mut Vec::new(), &workload::WorkloadScope::without_grid(&services), w);
     })
 }
 

@@ -223,7 +223,7 @@ impl Loaded {
         self.location(error).map_or_else(|| error.to_string(), |location| format!("{error}\n --> {location}"))
     }
 
-    /// Location of the command with this key.
+    /// Location of the command of the program with this key.
     pub fn command_place(&self, key: &str) -> Option<&str> {
         self.command_places.get(key).map(String::as_str)
     }

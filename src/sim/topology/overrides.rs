@@ -173,7 +173,7 @@ fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Diagnostic {
     match known {
         Alternatives::Names(names) => {
             let meant = nearest_name(step, names.iter().map(String::as_str));
-            Diagnostic::new(*location, key, format!("there is no {before} {step:?}")).meant(meant)
+            Diagnostic::new(*location, key, format!("there is no {before} {step:?}")).suggesting(meant)
         }
         Alternatives::Count(0) => Diagnostic::new(*location, key, format!("there is no {before} at all")),
         Alternatives::Count(count) => {
@@ -187,7 +187,9 @@ fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Diagnostic {
             let tables = any_of(tables.iter().map(String::as_str));
             let message = format!("there is no [{table}] in this topology, which runs a {tables}");
             let diagnostic = Diagnostic::new(*location, key, message);
-            diagnostic.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest_name(step, there))
+            diagnostic
+                .hint(format!("--set {table}={{}} adds one, with its defaults"))
+                .suggesting(nearest_name(step, there))
         }
         Alternatives::Elsewhere(paths) => {
             let meant = any_of(paths.iter().map(String::as_str));

@@ -43,9 +43,9 @@ impl SlurmAccounts {
     /// that names it as `Parent`.
     fn read_dumped(&mut self, kind: &str, rest: &str, parent: &mut String) {
         let mut parts = rest.split(':');
-        let name = bare(parts.next().unwrap_or_default());
+        let name = strip_quotes(parts.next().unwrap_or_default());
         let pairs = parts.filter_map(|part| part.split_once('='));
-        let mut options: Options = pairs.map(|(key, value)| (key.to_lowercase(), bare(value))).collect();
+        let mut options: Options = pairs.map(|(key, value)| (key.to_lowercase(), strip_quotes(value))).collect();
         options.insert("name".to_owned(), name.clone());
         match kind {
             "Parent" => *parent = if name == ROOT { String::new() } else { name },
@@ -190,7 +190,7 @@ fn is_among(name: &str, names: &[String]) -> bool {
     names.is_empty() || names.iter().any(|other| other == name)
 }
 
-fn bare(word: &str) -> String {
+fn strip_quotes(word: &str) -> String {
     word.trim_matches(|c| c == '\'' || c == '"').to_owned()
 }
 
@@ -208,7 +208,7 @@ fn read_options(words: &[String]) -> Options {
             "defaultacct" => "defaultaccount",
             other => other,
         };
-        options.insert(key.to_owned(), bare(value));
+        options.insert(key.to_owned(), strip_quotes(value));
     }
     options
 }

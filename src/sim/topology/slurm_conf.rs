@@ -21,7 +21,7 @@ pub struct NodeGroup {
 }
 
 const INCLUDES_MAX: usize = 16;
-/// More nodes than a list of them can mean here.
+/// Largest number of nodes in a list; longer lists are taken for errors.
 const HOSTS_MAX: usize = 1 << 16;
 
 impl ConfLine {

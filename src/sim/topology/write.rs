@@ -17,7 +17,7 @@ impl Topology {
 
     /// Fingerprint of the meaning: equal for all topologies that lead to the same run, however they are written.
     pub fn hash(&self) -> TopologyHash {
-        TopologyHash(xxh3_128(self.write(TomlPage::bare()).as_bytes()).to_be_bytes())
+        TopologyHash(xxh3_128(self.write(TomlPage::without_comments()).as_bytes()).to_be_bytes())
     }
 
     /// A line about the size of the grid and its work.
@@ -62,7 +62,7 @@ impl Topology {
             self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
         let sites = &self.sites[..];
         let names = &site_names(&self.sites);
-        let attached = Context::unknown().attached;
+        let attached = Context::without_grid().attached;
         let known = failures::FailureScope { sites, names, links: &links, systems, attached };
         failures::walk_failures(&mut self.failures.clone(), &mut self.recovery.clone(), &known, w);
     }

@@ -36,7 +36,7 @@ pub struct Costs {
     /// Ratio of communication to computation, in millionths: an edge carries what `bandwidth` transfers in this
     /// fraction of a random run time.
     pub ccr_millionths: u64,
-    /// Bits per second.
+    /// Transfer speed in bits per second, to which `ccr_millionths` refers.
     pub bandwidth: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct Shape {
     pub fat: f64,
     /// Fraction of the previous level's tasks that a task depends on.
     pub density: f64,
-    /// 1: all levels have equal size.
+    /// Evenness of the sizes of levels, from 0 to 1: if it is 1, all levels have equal size.
     pub regularity: f64,
     /// Largest number of levels that an edge may span.
     pub jump: u32,
@@ -59,7 +59,7 @@ pub struct Shape {
 pub struct Layered {
     /// First task of each level, and the total number.
     pub levels: Vec<u32>,
-    /// Ascending by (from, to).
+    /// Edges, ascending by (from, to).
     pub edges: Vec<(u32, u32)>,
 }
 
@@ -198,10 +198,14 @@ impl Form<(Span, Span)> for RunTimes {
         let pair = field.pair(RUNTIME)?;
         let [Some(shortest), Some(longest)] = pair.each_ref().map(|field| field.positive_span()) else { return None };
         if shortest > longest {
-            return field.wrong("the shorter time first");
+            return field.report_wrong("the shorter time first");
         }
         let all = u128::from(longest.micros()) * u128::from(self.tasks);
-        if all > u128::from(LONGEST.micros()) { pair[1].wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
+        if all > u128::from(LONGEST.micros()) {
+            pair[1].report_wrong(TOO_LONG_A_JOB)
+        } else {
+            Some((shortest, longest))
+        }
     }
 
     fn toml_text(&self, value: &(Span, Span)) -> Option<String> {

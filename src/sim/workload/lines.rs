@@ -15,7 +15,7 @@ pub struct LineReader<R> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLine<'a> {
-    /// Without the line ending.
+    /// A line without its ending.
     Text(&'a [u8]),
     TooLong,
 }

@@ -330,7 +330,7 @@ struct Arrivals {
     bucket: usize,
     points: f64,
     remainder: f64,
-    /// Seconds, whole.
+    /// Time in whole seconds.
     clock: f64,
 }
 
@@ -419,7 +419,7 @@ impl Uniform {
         drawn
     }
 
-    /// Beta(a, 1 - a).
+    /// Draws from the beta distribution with the parameters `a` and `1 - a`.
     fn beta(&mut self, a: f64) -> f64 {
         loop {
             let first = math::pow(self.draw(), 1.0 / a);

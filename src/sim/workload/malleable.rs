@@ -13,7 +13,7 @@ use crate::time::Span;
 pub struct Malleability {
     /// Number of times that the nodes of a request may be halved, or doubled.
     pub steps: u32,
-    /// Serial fraction, in millionths.
+    /// Serial fraction of a job's work, in millionths.
     pub serial_millionths: u64,
 }
 

@@ -70,9 +70,9 @@ pub const ROW: SourceRow = SourceRow {
 };
 
 const JOBS_MAX: u32 = 10_000_000;
-/// In ticks, as in the paper.
+/// Shortest and longest run time in ticks, as in the paper.
 const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
-/// As in the paper.
+/// Largest number of cores of a task in the paper.
 const USUAL_CORES_MAX: u32 = 100;
 
 impl Default for Generator {
@@ -221,7 +221,7 @@ impl TotalRuntime {
         let span = field.positive_span()?;
         let tick = self.tick;
         if !span.micros().is_multiple_of(tick.micros()) {
-            return field.wrong(format_args!("whole ticks of the market, which last {tick}"));
+            return field.report_wrong(format_args!("whole ticks of the market, which last {tick}"));
         }
         Some(span.micros() / tick.micros())
     }
@@ -232,9 +232,9 @@ impl Form<(u64, u64)> for TotalRuntime {
         let pair = field.pair(TOTAL_RUNTIME)?;
         let [Some(shortest), Some(longest)] = pair.each_ref().map(|field| self.ticks(field)) else { return None };
         if shortest > longest {
-            return field.wrong("the shorter time first");
+            return field.report_wrong("the shorter time first");
         }
-        if self.is_too_long(longest) { pair[1].wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
+        if self.is_too_long(longest) { pair[1].report_wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
     }
 
     fn toml_text(&self, &(shortest, longest): &(u64, u64)) -> Option<String> {
@@ -279,7 +279,7 @@ impl Generator {
         let mut taken = Ok(());
         for _ in 0..self.jobs {
             let drawn = self.draw(&mut SplitMix64::new(master.next_u64()));
-            offer.add(&drawn.tasks);
+            offer.add_tasks(&drawn.tasks);
             elapsed += drawn.gap;
             gaps.push(elapsed);
             match self.job(drawn, 0.0, tick) {
@@ -399,7 +399,7 @@ struct OfferedWork {
 }
 
 impl OfferedWork {
-    fn add(&mut self, tasks: &[DrawnTask]) {
+    fn add_tasks(&mut self, tasks: &[DrawnTask]) {
         for task in tasks {
             self.all += task.work();
             match self.kinds.iter_mut().find(|(kind, _)| *kind == task.kind) {
@@ -416,14 +416,14 @@ impl OfferedWork {
 pub struct Rest {
     generator: Generator,
     tick: Span,
-    /// Index of the first of them in the workload.
+    /// Index in the workload of the first job of the part.
     first: u32,
     /// Arrival, number, and number of the first task of each.
     places: Vec<(Time, JobId, u32)>,
 }
 
 impl Rest {
-    /// Indices of these jobs in their workload.
+    /// Indices in the workload of the jobs of the part.
     pub fn places(&self) -> std::ops::Range<u32> {
         self.first..self.first + self.places.len() as u32
     }

@@ -170,7 +170,7 @@ pub trait JobSource {
 /// Cores of the grid by kind, for generators that aim at a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
-    /// Indexed by [`Kind`].
+    /// Number of cores of each kind, indexed by [`Kind`].
     pub cores: Vec<u64>,
     /// The actors of all sites of the topology, by their numbers.
     pub sites: Vec<ActorId>,
@@ -206,7 +206,7 @@ impl Source {
     pub fn jobs(&self, platform: &Platform, tick: Span, next: &mut Numbering) -> Result<Vec<Job>, WorkloadError> {
         let mut jobs = self.job_source().create_jobs(platform, tick)?;
         for job in &mut jobs {
-            (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
+            (job.id, job.first_task) = next.take_numbers(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
             job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
         }
         Ok(jobs)
@@ -228,7 +228,7 @@ impl Source {
     ) -> Result<(Vec<Job>, Option<market::Rest>), E> {
         if let Source::Market(generator) = self {
             return generator.draw_ahead(AHEAD, platform, tick, &mut |job| {
-                (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
+                (job.id, job.first_task) = next.take_numbers(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
                 job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
                 look(job)
             });
@@ -242,7 +242,7 @@ impl Source {
     pub fn requests(&self, next: &mut Numbering) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         let mut requests = self.job_source().create_requests()?;
         for (job, _) in &mut requests {
-            (job.id, job.first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
+            (job.id, job.first_task) = next.take_numbers(1).ok_or(WorkloadError::TooMany)?;
         }
         Ok(requests)
     }
@@ -259,7 +259,7 @@ impl Platform {
 }
 
 impl Numbering {
-    fn give(&mut self, tasks: usize) -> Option<(JobId, u32)> {
+    fn take_numbers(&mut self, tasks: usize) -> Option<(JobId, u32)> {
         let given = (JobId(self.job), self.task);
         self.job = self.job.checked_add(1)?;
         self.task = self.task.checked_add(u32::try_from(tasks).ok()?)?;

@@ -36,7 +36,7 @@ pub const MEMORY_MIN: f64 = 0.10;
 
 /// Memory of a job per processor in kB, if its log states it.
 pub fn job_memory(job: &Rigid) -> Option<u64> {
-    job.memory_used.max(job.memory_requested).map(Kilobytes::whole)
+    job.memory_used.max(job.memory_requested).map(Kilobytes::whole_kilobytes)
 }
 
 /// Shape of a job from a log of nodes with two processors and `node_kilobytes` of memory each.

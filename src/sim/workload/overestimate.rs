@@ -41,7 +41,7 @@ impl Overestimate {
         if work * u128::from(self.most_millionths) / u128::from(MILLION) > u128::from(LONGEST.micros())
             && let Some(field) = fields.get("overestimate")
         {
-            field.wrong::<()>(TOO_LONG_A_JOB);
+            field.report_wrong::<()>(TOO_LONG_A_JOB);
         }
     }
 

@@ -107,7 +107,7 @@ impl FromIterator<Rigid> for Packed {
 }
 
 impl PartialEq for Packed {
-    /// Equal lists have equal bytes.
+    /// True if both lists have equal bytes, which equal lists have.
     fn eq(&self, other: &Packed) -> bool {
         self.bytes == other.bytes
     }
@@ -151,7 +151,7 @@ impl Iterator for JobIter<'_> {
         let mut reader = PackedReader { bytes: &self.packed.bytes, at: self.at };
         let (signs, base) = reader.head(self.last);
         reader.at += LENGTH;
-        let job = reader.rest(signs, base);
+        let job = reader.read_rest(signs, base);
         (self.at, self.last) = (reader.at, base);
         Some(job)
     }
@@ -288,7 +288,7 @@ impl PackedReader<'_> {
         (signs, Base { number, submit: last.submit.wrapping_add_signed(step) })
     }
 
-    fn rest(&mut self, signs: u64, Base { number, submit }: Base) -> Rigid {
+    fn read_rest(&mut self, signs: u64, Base { number, submit }: Base) -> Rigid {
         let unit = if signs & REST_IS_FINE > 0 { 1 } else { MILLION };
         let mut fields = [None; FIELDS];
         let mut left = signs >> FIRST_SIGN & ALL_SIGNS;

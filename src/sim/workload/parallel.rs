@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {
-        let usual = Generator::with_defaults(&Context::unknown());
+        let usual = Generator::with_defaults(&Context::without_grid());
         let three = Generator {
             train: Train { workflows: 3, every: Span::from_secs(60), ..Train::ONE },
             tasks: 50,

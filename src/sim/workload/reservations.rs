@@ -57,7 +57,7 @@ pub struct ListedRequest {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestList {
     pub data: Data,
-    /// In order of arrival.
+    /// Requests in order of arrival.
     pub asks: Vec<ListedRequest>,
 }
 
@@ -82,7 +82,7 @@ pub const WRITTEN: SourceRow = SourceRow {
 };
 
 const REQUESTS_MAX: u32 = 10_000_000;
-/// Range of most relative settings.
+/// Range of most settings that are factors.
 const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
@@ -170,11 +170,11 @@ impl JobSource for RequestGenerator {
     }
 
     fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
-        Ok(self.listed().iter().map(ListedRequest::job).collect())
+        Ok(self.listed_requests().iter().map(ListedRequest::job).collect())
     }
 
     fn create_requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
-        Ok(self.listed().into_iter().map(|request| (request.job(), request)).collect())
+        Ok(self.listed_requests().into_iter().map(|request| (request.job(), request)).collect())
     }
 
     fn job_staging(&self, _: usize) -> Option<Staging> {
@@ -249,7 +249,7 @@ impl ListedRequest {
         ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING, shapes }
     }
 
-    /// Its job of one task, not numbered yet.
+    /// The request's job of one task, not numbered yet.
     pub(super) fn job(&self) -> Job {
         let Request { arrive, duration, nodes, .. } = self.request;
         let task = Task { runtime: self.runtime, cores: nodes, kind: Kind(0), walltime: duration };
@@ -280,7 +280,7 @@ impl ListedRequest {
         let several = key("shapes", about).usual("one shape").expects("a list of shapes").each("a table of a shape");
         w.rows(several, Layout::Lines, shapes, usual_shape, walk_shape);
         if let Some(field) = w.written_fields().and_then(|fields| fields.get("shapes"))
-            && let Some(listed) = field.listed()
+            && let Some(listed) = field.list_items()
             && !(2..=SHAPES_MAX).contains(&listed.len())
         {
             field.complain(format!("expected from 2 to {SHAPES_MAX} shapes, found {}", listed.len()));
@@ -361,7 +361,7 @@ const USE_STREAM: u64 = 0x0_05ED;
 
 impl RequestGenerator {
     /// Requests in order of arrival, with real run times.
-    pub fn listed(&self) -> Vec<ListedRequest> {
+    pub fn listed_requests(&self) -> Vec<ListedRequest> {
         let mut random = SplitMix64::new(mix_bits(self.seed ^ USE_STREAM));
         let least = self.used_millionths as f64 / 1e6;
         self.requests()

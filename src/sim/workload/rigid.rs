@@ -31,13 +31,13 @@ pub struct Rigid {
     pub wait: Option<Span>,
     pub runtime: Option<Span>,
     pub allocated: Option<u32>,
-    /// Per processor.
+    /// CPU time per processor.
     pub cpu_time: Option<Span>,
-    /// Per processor.
+    /// Memory used per processor.
     pub memory_used: Option<Kilobytes>,
     pub requested: Option<u32>,
     pub requested_time: Option<Span>,
-    /// Per processor.
+    /// Memory requested per processor.
     pub memory_requested: Option<Kilobytes>,
     /// 1 if it was completed, 0 if it failed, 5 if it was cancelled.
     pub status: Option<u32>,
@@ -46,12 +46,12 @@ pub struct Rigid {
     pub executable: Option<u32>,
     pub queue: Option<u32>,
     pub partition: Option<u32>,
-    /// It is submitted only after the end of this job, and the think time of its user.
+    /// Number of the job that must end before this one is submitted, after the think time of its user.
     pub preceding: Option<u64>,
     pub think: Option<Span>,
-    /// An index into the profiles of its trace, for formats that have profiles.
+    /// Index of its profile in the list of its trace, for formats that have profiles.
     pub profile: Option<u32>,
-    /// An index into the requests of its trace, for formats that have options of `sbatch`.
+    /// Index of its options of `sbatch` in the list of its trace, for formats that have such options.
     pub request: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ impl Kilobytes {
         self.millionths
     }
 
-    pub const fn whole(self) -> u64 {
+    pub const fn whole_kilobytes(self) -> u64 {
         self.millionths / 1_000_000
     }
 }
@@ -139,7 +139,7 @@ pub struct LeftOut {
     /// The fact that all of them share: `ended without a start`.
     pub reason: String,
     pub count: u64,
-    /// Line of the first one.
+    /// Line of the first of these entries.
     pub line: u64,
 }
 
@@ -150,11 +150,13 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// Jobs of lines that describe an allocation of whole nodes, and those with facts that are ignored.
+/// Numbers of jobs in the extended format, whose lines describe an allocation of whole nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocations {
     pub jobs: u64,
+    /// Jobs with GPUs, which are ignored.
     pub with_gpus: u64,
+    /// Jobs with a soft walltime, which is ignored.
     pub with_soft_walltime: u64,
 }
 

@@ -16,7 +16,7 @@ use crate::settings::{Field, Form, Shape, quote_text};
 /// An option of `sbatch`, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SbatchOption {
-    /// `-q`, or `--qos`.
+    /// Name of the option, such as `-q` or `--qos`.
     pub name: String,
     pub value: Option<String>,
 }
@@ -27,10 +27,10 @@ pub struct SbatchOptions {
     options: Vec<SbatchOption>,
 }
 
-/// Destiny of an option.
+/// Treatment of an option of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Slurm gets it.
+    /// Slurm gets the option.
     Passed,
     /// It changes no schedule, so a log may have it; the reason for which Slurm does not get it.
     Dropped(&'static str),

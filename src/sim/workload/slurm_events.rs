@@ -60,14 +60,14 @@ enum BadEvent {
     Wrong(String),
 }
 
-fn wrong<T>(what: &str, found: &str) -> Result<T, BadEvent> {
+fn bad_event<T>(what: &str, found: &str) -> Result<T, BadEvent> {
     let found: String = found.chars().take(40).collect();
     Err(BadEvent::Wrong(format!("{what}, found {found}")))
 }
 
 struct Submission {
     line: u64,
-    /// Name of the job, as `-J` has it.
+    /// Name of the job, as the option `-J` states it.
     name: String,
     job: Rigid,
 }
@@ -81,32 +81,32 @@ struct EventJobs {
     partitions: NameNumbers,
     /// Options besides those of [`FIELDS`], which name the kind of a job.
     profiles: TextNumbers,
-    /// Options for Slurm.
+    /// Options of the jobs for Slurm.
     requests: TextNumbers,
 }
 
 impl EventJobs {
     fn read_line(&mut self, text: &str, line: u64, size: SizeIn) -> Result<(), BadEvent> {
-        let Some((event, options)) = text.split_once('|') else { return wrong(EXPECTED, text) };
+        let Some((event, options)) = text.split_once('|') else { return bad_event(EXPECTED, text) };
         let words: Vec<&str> = event.split_whitespace().collect();
-        let &["-dt", at, "-e", kind] = &words[..] else { return wrong(EXPECTED, text) };
+        let &["-dt", at, "-e", kind] = &words[..] else { return bad_event(EXPECTED, text) };
         if kind != "submit_batch_job" {
             return Err(BadEvent::Other);
         }
-        let Some(at) = seconds(at) else { return wrong("expected -dt with a number of seconds", at) };
-        let Some(words) = split_words(options) else { return wrong("expected a quote at the end", options) };
+        let Some(at) = seconds(at) else { return bad_event("expected -dt with a number of seconds", at) };
+        let Some(words) = split_words(options) else { return bad_event("expected a quote at the end", options) };
         let options = SbatchOptions::of_words(&words, true);
         let limit = options.get("--time").unwrap_or_default();
         let requested_time = time_limit(limit);
         if requested_time.is_none() && !["", "UNLIMITED", "INFINITE"].contains(&limit) {
-            return wrong("expected -t with a time limit", limit);
+            return bad_event("expected -t with a time limit", limit);
         }
         let runs = options.get("-sim-walltime").or_else(|| options.get("--sim-walltime")).unwrap_or_default();
         let runtime = match seconds(runs) {
             Some(runtime) => runtime,
             None => match requested_time.filter(|_| runs.starts_with("-1")) {
                 Some(limit) => limit,
-                None => return wrong("expected -sim-walltime with a number of seconds", runs),
+                None => return bad_event("expected -sim-walltime with a number of seconds", runs),
             },
         };
         let nodes = size_of(&options, size)?;
@@ -186,7 +186,7 @@ fn size_of(options: &SbatchOptions, size: SizeIn) -> Result<u32, BadEvent> {
     };
     match found {
         Some(found) => Ok(found),
-        None => wrong("expected -N, or -n with --ntasks-per-node, for a number of nodes", "neither"),
+        None => bad_event("expected -N, or -n with --ntasks-per-node, for a number of nodes", "neither"),
     }
 }
 

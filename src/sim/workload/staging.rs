@@ -8,7 +8,7 @@ use crate::settings::{Context, Key, Maybe, Unless, Volume, Walk, key};
 /// Settings common to all jobs of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Data {
-    /// Default for each job.
+    /// Default volumes of a job.
     pub each: Volumes,
     /// Home of the data, as an index into the topology's sites.
     pub home: Option<usize>,

@@ -151,7 +151,7 @@ fn lookalike_hint(text: &[u8]) -> &'static str {
 
 /// Fields of a line after the last one of the standard.
 enum ExtraFields {
-    /// This many fields without a known meaning.
+    /// Number of fields whose meaning is not known here.
     Ignored(u64),
     /// GPUs and a soft walltime, which are known but not used, and an allocation, from which the job has its size.
     Allocation { has_gpus: bool, has_soft_walltime: bool },
@@ -173,15 +173,15 @@ fn exclusive_nodes(word: &[u8]) -> Option<u32> {
 struct Fields([Option<u64>; FIELDS]);
 
 impl Fields {
-    fn whole(&self, index: usize) -> Result<Option<u64>, String> {
+    fn whole_number(&self, index: usize) -> Result<Option<u64>, String> {
         match self.0[index] {
             Some(micros) if micros % 1_000_000 != 0 => Err(format!("the {} is not a whole number", NAMES[index])),
             known => Ok(known.map(|micros| micros / 1_000_000)),
         }
     }
 
-    fn small(&self, index: usize) -> Result<Option<u32>, String> {
-        match self.whole(index)?.map(u32::try_from) {
+    fn small_number(&self, index: usize) -> Result<Option<u32>, String> {
+        match self.whole_number(index)?.map(u32::try_from) {
             Some(Err(_)) => Err(format!("the {} is too large", NAMES[index])),
             Some(Ok(number)) => Ok(Some(number)),
             None => Ok(None),
@@ -229,23 +229,23 @@ fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
 
     let fields = Fields(fields);
     let job = Rigid {
-        number: fields.whole(0)?.ok_or_else(|| missing(0))?,
+        number: fields.whole_number(0)?.ok_or_else(|| missing(0))?,
         submit: Time::ZERO + fields.time(1)?.ok_or_else(|| missing(1))?,
         wait: fields.time(2)?,
         runtime: fields.time(3)?,
-        allocated: if nodes.is_some() { nodes } else { fields.small(4)? },
+        allocated: if nodes.is_some() { nodes } else { fields.small_number(4)? },
         cpu_time: fields.time(5)?,
         memory_used: fields.0[6].map(Kilobytes::from_millionths),
-        requested: if nodes.is_some() { nodes } else { fields.small(7)? },
+        requested: if nodes.is_some() { nodes } else { fields.small_number(7)? },
         requested_time: fields.time(8)?,
         memory_requested: fields.0[9].map(Kilobytes::from_millionths),
-        status: fields.small(10)?,
-        user: fields.small(11)?,
-        group: fields.small(12)?,
-        executable: fields.small(13)?,
-        queue: fields.small(14)?,
-        partition: fields.small(15)?,
-        preceding: fields.whole(16)?,
+        status: fields.small_number(10)?,
+        user: fields.small_number(11)?,
+        group: fields.small_number(12)?,
+        executable: fields.small_number(13)?,
+        queue: fields.small_number(14)?,
+        partition: fields.small_number(15)?,
+        preceding: fields.whole_number(16)?,
         think: fields.time(17)?,
         profile: None,
         request: None,

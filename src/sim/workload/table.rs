@@ -27,7 +27,7 @@ pub struct Table {
     pub data: Data,
     /// Time by which all jobs are submitted later.
     pub delay: Span,
-    /// In order of submission.
+    /// Jobs in order of submission.
     pub jobs: Vec<ListedJob>,
 }
 
@@ -269,7 +269,7 @@ impl Form<Vec<Edge>> for Edges {
 fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
     let list = field.list(EDGES)?;
     if list.len() > EDGES_MAX {
-        return field.wrong(format_args!("at most {EDGES_MAX} edges"));
+        return field.report_wrong(format_args!("at most {EDGES_MAX} edges"));
     }
     let last = u32::try_from(tasks.saturating_sub(1)).unwrap_or(u32::MAX);
     let mut found: BTreeMap<Edge, usize> = BTreeMap::new();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::experiment::figures::wrap_lines;
 use crate::markup::{Html, html};
 
-/// Columns of a terminal.
+/// Width of a terminal in columns.
 const WIDTH: usize = 100;
 const GAP: &str = "  ";
 

@@ -19,15 +19,15 @@ pub struct Cells<'e> {
 /// Most combinations of values for which one comparison is made.
 const POINTS_MAX: usize = 10_000;
 
-/// Meaning of a name.
+/// The value that a name in a formula stands for.
 #[derive(Clone, Debug)]
 struct Bound {
     name: String,
     /// The axis of the value; None if it is a number.
     axis: Option<usize>,
-    /// Index of the value, or the number.
+    /// Index of the value on the axis, or the number itself.
     value: usize,
-    /// Last one of the axis, or of the numbers.
+    /// Index of the last value of the axis, or the last number.
     last: usize,
 }
 
@@ -323,7 +323,7 @@ fn combine_numbers(operator: Operator, one: &Number, other: &Number) -> Result<N
             ratio if ratio.is_finite() => exact_number(ratio),
             _ => return Err("expected a divisor other than 0".to_owned()),
         },
-        (Operator::Over, ..) => one.over(other),
+        (Operator::Over, ..) => one.divided_by(other),
     })
 }
 

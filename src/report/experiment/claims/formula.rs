@@ -47,7 +47,7 @@ pub struct Metric {
 pub enum Numbered {
     /// The number that a name stands for.
     Bare(String),
-    /// The number after it.
+    /// The number after the one that a name stands for.
     Next(String),
     /// All numbers from one to another.
     To(u32, u32),
@@ -129,7 +129,7 @@ impl Each {
         match (name, number_range(&words)) {
             (Some(name), Some((first, last))) => Ok(Each::Numbers(name, first, last)),
             (None, Some(_)) => Err("expected a name before the numbers, as in `n: 1 to 10`".to_owned()),
-            (name, None) => Choice::parse_words(&words).map(|choice| Each::Values(name, choice)),
+            (name, None) => Choice::from_words(&words).map(|choice| Each::Values(name, choice)),
         }
     }
 }
@@ -166,18 +166,18 @@ const CONDITIONS: &[&str] = &["is", "not", "=", "<", "<=", ">", ">="];
 
 impl Choice {
     /// The choice that these words make: an axis, and conditions with `and` between them.
-    fn parse_words(words: &[Token]) -> Result<Choice, String> {
+    fn from_words(words: &[Token]) -> Result<Choice, String> {
         let [axis, conditions @ ..] = words else { return Err("expected the name of an axis".to_owned()) };
         let mut made = Vec::new();
         for condition in conditions.split(|word| word.is_word("and")).filter(|_| !conditions.is_empty()) {
-            made.push(Condition::parse_words(condition)?);
+            made.push(Condition::from_words(condition)?);
         }
         Ok(Choice { axis: axis.text.clone(), conditions: made })
     }
 }
 
 impl Condition {
-    fn parse_words(words: &[Token]) -> Result<Condition, String> {
+    fn from_words(words: &[Token]) -> Result<Condition, String> {
         let sign = words.first().and_then(|word| CONDITIONS.iter().find(|sign| word.is_word(sign)));
         let (Some(&sign), [_, values @ ..]) = (sign, words) else {
             return Err(format!("expected one of {} after the name of an axis", CONDITIONS.join(" ")));
@@ -397,7 +397,7 @@ impl<'t> Parser<'t> {
                 [] => return Err(format!("expected a setting{}", self.found_text())),
                 [value] => Pick::Bare(value.text.clone()),
                 [next, axis] if next.is_word("next") => Pick::Next(axis.text.clone()),
-                words => Pick::Chosen(Choice::parse_words(words)?),
+                words => Pick::Chosen(Choice::from_words(words)?),
             });
         }
         Ok(picks)

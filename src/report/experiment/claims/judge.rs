@@ -112,7 +112,7 @@ impl Number {
 
     /// Quotient of two numbers. To first order, a sample moves it as it moves the difference to this multiple of the
     /// divisor.
-    pub fn over(&self, other: &Number) -> Number {
+    pub fn divided_by(&self, other: &Number) -> Number {
         let ratio = self.value.zip(other.value).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite());
         let divisor = other.value.filter(|_| ratio.is_some()).unwrap_or(1.0);
         let apart = self.combine_with(&other.times(ratio.unwrap_or(0.0)), |a, b| a - b, -1.0).times(1.0 / divisor);

@@ -132,7 +132,7 @@ pub struct Outlier {
     pub name: String,
     /// Number of all samples.
     pub count: usize,
-    /// Both sides without it.
+    /// Both sides of the comparison without this sample.
     pub without: [f64; 2],
 }
 

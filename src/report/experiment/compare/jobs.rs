@@ -34,9 +34,9 @@ const COLUMNS: [&str; 13] = [
 
 /// Reads rows of `jobs.csv`, given its heading.
 pub struct JobReader {
-    /// Places of `COLUMNS`.
+    /// Index in the heading of each of `COLUMNS`.
     places: [usize; COLUMNS.len()],
-    /// Only where some jobs do not count.
+    /// Index of the column that tells which jobs count; None if the table has no such column.
     counted: Option<usize>,
     width: usize,
     table: JobTable,

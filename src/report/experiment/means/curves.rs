@@ -36,7 +36,7 @@ pub(super) struct Curve {
     pub style: usize,
     /// Text of the tooltip.
     pub name: String,
-    /// One for each value across.
+    /// Mean at each value of the horizontal axis.
     pub points: Vec<Option<Estimate>>,
 }
 

@@ -208,7 +208,7 @@ fn rest_section(absent: Vec<Html>, constant: Vec<Html>) -> Html {
 struct Layout<'m> {
     means: &'m Means,
     across: usize,
-    /// The values across, if they are numbers.
+    /// Values of the horizontal axis, if they are numbers.
     numbers: Option<Vec<f64>>,
     lines: Option<usize>,
     /// Indices of the values on all axes, for each panel; the index is 0 on the axes across and of lines.

@@ -199,7 +199,7 @@ pub fn make_standings(
 
 /// A run, with the indices of its values on their axes.
 struct Run<'r> {
-    /// Values of its panel.
+    /// Indices of the values of its panel, by axis.
     settings: Vec<usize>,
     seeds: Vec<usize>,
     entrant: usize,

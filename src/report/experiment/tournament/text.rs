@@ -7,7 +7,7 @@ use super::super::rows::{csv_number, join_cells};
 use super::{Panel, Standings};
 use hansa_sim::numerals::format_counted;
 
-/// Columns of a terminal.
+/// Width of a terminal in columns.
 const WIDTH: usize = 100;
 
 /// A table for a terminal: means, with a star beside those that are not significantly worse than the best. Columns that

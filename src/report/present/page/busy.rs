@@ -13,7 +13,7 @@ const SHADES: usize = 10;
 const FAINT: f64 = 0.01;
 
 impl Page<'_> {
-    /// Empty, unless there are more sites than `few`.
+    /// The section; empty unless there are more sites than `few`.
     pub(super) fn busy_sites(&self, few: usize) -> Html {
         let sites = &self.tally.sites;
         if sites.len() <= few {

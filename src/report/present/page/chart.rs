@@ -33,7 +33,7 @@ pub struct Figure<'a> {
     pub desc: String,
     /// Explanation for reading the chart.
     pub note: String,
-    /// (class, name)
+    /// Class and name of each entry.
     pub legend: Vec<(String, String)>,
     pub height: f64,
     pub body: Html,
@@ -96,9 +96,9 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Levels {
     window: Window,
-    /// Level times microseconds of intervals that do not fill their part.
+    /// Sum over the intervals that do not fill their part: level times microseconds.
     partial: Vec<f64>,
-    /// Changes of the level that fills whole parts.
+    /// Change of the level at the begin of each part, for intervals that fill whole parts.
     whole: Vec<f64>,
 }
 

@@ -83,7 +83,7 @@ impl Page<'_> {
         let tally = self.tally;
         let mut all = vec![Fared::default(); tally.sites.len()];
         for row in tally.jobs.values() {
-            let counts = tally.counted.counts(row);
+            let counts = tally.counted.is_counted(row);
             for (task, ready) in row.tasks.iter().zip(row.ready_times()) {
                 let (Some(site), Some(start)) = (task.site, task.start) else { continue };
                 let fared = &mut all[site as usize];
@@ -102,7 +102,7 @@ impl Page<'_> {
         sites
             .map(|((site, used), fared)| {
                 let cores = used.cores as f64;
-                let share = self.results.used(used);
+                let share = self.results.utilisation_of(used);
                 Row {
                     name: site.name.clone(),
                     about: site.scheduler.clone(),
@@ -118,7 +118,7 @@ impl Page<'_> {
         for row in self.tally.jobs.values() {
             let fared = all.entry(self.tally.names.of_actor(row.user)).or_default();
             fared.count += 1;
-            if self.tally.counted.counts(row) {
+            if self.tally.counted.is_counted(row) {
                 fared.waits.extend(row.wait().map(|wait| wait.micros() as f64 / 1e6));
                 fared.stretches.extend(self.stretch_of(row));
             }
@@ -167,7 +167,7 @@ impl Page<'_> {
             head_if(means.is_known(), format!("#Mean {stretch}")),
             head_if(worst.is_known(), format!("#Largest {stretch}")),
             head_if(values.is_known(), "#Value obtained".to_owned()),
-            head_if(is_site && used.is_known(), format!("#Used {}", self.results.used_when())),
+            head_if(is_site && used.is_known(), format!("#Used {}", self.results.utilisation_interval())),
         ];
         let mean_digits = means.digits();
         let worst_digits = worst.digits();

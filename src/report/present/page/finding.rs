@@ -84,7 +84,7 @@ fn seconds(time: Time) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A letter that the script knows.
+/// Letter for the outcome of a job, which the page's script reads.
 fn outcome(row: &JobRow) -> char {
     match row.standing() {
         Standing::Finished => 'f',

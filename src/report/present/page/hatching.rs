@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::html::format_coord;
 
-/// Between the lines.
+/// Distance between the lines.
 const APART: f64 = 7.0;
-/// More rectangles are not drawn in a chart.
+/// Largest number of rectangles in a chart; more are not drawn.
 pub const MOST: usize = 1_000;
 
 /// Lines from the lower left to the upper right of a rectangle.

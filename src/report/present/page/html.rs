@@ -54,7 +54,7 @@ pub fn document_html(title: &str, body: Html) -> String {
     page.into()
 }
 
-/// No longer than this many letters.
+/// Shortens a text to at most this many letters.
 pub fn shorten_text(text: &str, letters: usize) -> String {
     match text.chars().count() > letters {
         true => text.chars().take(letters - 1).chain(['…']).collect(),
@@ -158,7 +158,7 @@ pub fn judged_bar(share: f64, words: &str, judgement: &str) -> Html {
     )
 }
 
-/// Names and what they stand for.
+/// An HTML list of names and their meanings.
 pub fn definition_list(facts: &[(&str, Html)]) -> Html {
     let facts: Html =
         facts.iter().map(|(what, words)| html!("<dt>{what}</dt><dd>{words}</dd>\n", what, words)).collect();

@@ -43,9 +43,13 @@ impl Page<'_> {
             cards.push(("Mean wait of a job", unbroken_span(wait.mean), small));
         }
         let all = &results.utilisation.all;
-        if let Some(used) = results.used(all) {
+        if let Some(used) = results.utilisation_of(all) {
             let why = if results.arrivals_matter() { "" } else { ", as jobs arrived in less than half of it" };
-            cards.push(("Utilisation", unbroken_percent(used), format!("of core time {}{why}", results.used_when())));
+            cards.push((
+                "Utilisation",
+                unbroken_percent(used),
+                format!("of core time {}{why}", results.utilisation_interval()),
+            ));
         }
         if let Some(makespan) = results.makespan {
             let end = results.end.map_or(String::new(), |end| format!("until {} after the start", unbroken_span(end)));

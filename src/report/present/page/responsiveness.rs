@@ -11,7 +11,7 @@ use hansa_sim::settings::units::MILLION;
 const NUMERAL: f64 = 14.0;
 
 impl Page<'_> {
-    /// Nothing, if jobs are single tasks.
+    /// The section; empty if jobs are single tasks.
     pub(super) fn responsiveness_section(&self) -> Html {
         if self.results.has_only_single_tasks() {
             return Html::default();

@@ -22,7 +22,7 @@ const ROWS: &[StalenessRow] = &[
 impl Page<'_> {
     /// The section; empty if the router's view was not old, or there is no other run.
     pub(super) fn staleness_section(&self) -> Html {
-        let Some((view, fresh)) = self.results.view.filter(Staleness::is_old).zip(self.fresh) else {
+        let Some((view, fresh)) = self.results.view.filter(Staleness::is_noticeable).zip(self.fresh) else {
             return Html::default();
         };
         let what = match view.by_offers {

@@ -33,7 +33,7 @@ impl Had {
         self.tasks += row.tasks.len() as u64;
         self.value += row.value().unwrap_or(0.0);
         self.worth += maximum_worth(row);
-        let counts = tally.counted.counts(row);
+        let counts = tally.counted.is_counted(row);
         if let Some(wait) = row.wait().filter(|_| counts) {
             self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
         }
@@ -45,7 +45,7 @@ impl Had {
             let Some(site) = ran.site else { continue };
             for stint in ran.stints(tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
-                let used = tally.sites[site].used(row, task.cores, &stint).cores();
+                let used = tally.sites[site].used_cores(row, task.cores, &stint).cores();
                 self.hours[site] += stint.to.since(stint.from).micros() as f64 / 3.6e9 * used;
             }
         }

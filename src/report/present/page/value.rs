@@ -8,7 +8,7 @@ use crate::markup::{Html, cells, html};
 use crate::referee::tally::{JobRow, Standing};
 
 impl Page<'_> {
-    /// Returns an empty string if no job has a worth.
+    /// The section; empty if no job has a worth.
     pub(super) fn value(&self) -> Html {
         let Some(value) = &self.results.value else { return Html::default() };
         let mut sums = [(0u64, 0.0, 0.0); ValueOutcome::ALL.len()];

@@ -113,7 +113,7 @@ impl Page<'_> {
         let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites);
         let hours = Digits::for_numbers(sites.clone().map(|(_, used)| used.busy / 3600.0));
         let cells = sites.clone().take(ROWS_MAX).map(|(site, used)| {
-            let share = self.results.used(used);
+            let share = self.results.utilisation_of(used);
             cells![
                 &site.name,
                 format_count(site.cores.into()),
@@ -148,7 +148,7 @@ impl Page<'_> {
                 "",
             ]);
         }
-        let when = format!("Used {}", self.results.used_when());
+        let when = format!("Used {}", self.results.utilisation_interval());
         let has_schedulers = self.topology.systems.iter().any(|system| !(system.system_row().schedulers)().is_empty());
         let scheduler = if has_schedulers { "Scheduler" } else { "" };
         let used_by = if self.topology.systems.len() > 1 { "Used by" } else { "" };

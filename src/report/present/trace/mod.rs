@@ -48,7 +48,7 @@ impl Tally {
         for task in self.tasks() {
             let given = &mut given[task.job.system as usize];
             task.sendings().for_each(|sent| given.entry(sent.at).or_default().0 += 1);
-            for sent in task.ran(self.last).filter_map(|(_, sent)| sent) {
+            for sent in task.stints_with_assignments(self.last).filter_map(|(_, sent)| sent) {
                 given.entry(sent.at).or_default().1.push(sent.number);
             }
         }
@@ -112,11 +112,11 @@ impl Tally {
                 r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"data {edge}","cat":"transfer","args":{{"bytes":{bytes},"way":{way}}}}}"#
             ))?;
         }
-        self.outages_of_links(pid, last_lane, trace)
+        self.write_link_outages(pid, last_lane, trace)
     }
 
     /// Outages of links, one lane each.
-    fn outages_of_links<E, P: FnMut(&[u8]) -> Result<(), E>>(
+    fn write_link_outages<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         pid: usize,
         mut lane: u32,
@@ -142,7 +142,7 @@ impl Tally {
     fn ran_by_site(&self) -> Vec<Vec<AssignedStint<'_>>> {
         let mut ran: Vec<Vec<AssignedStint<'_>>> = self.sites.iter().map(|_| Vec::new()).collect();
         for task in self.tasks() {
-            for (stint, sent) in task.ran(self.last) {
+            for (stint, sent) in task.stints_with_assignments(self.last) {
                 if let Some(site) = stint.site.or(task.row.site) {
                     ran[site as usize].push((stint, sent, task));
                 }
@@ -169,7 +169,11 @@ impl Tally {
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
-            busy.add(stint.from, stint.to, facts.used(task.job, task.job.job.tasks[task.index].cores, &stint).cores());
+            busy.add(
+                stint.from,
+                stint.to,
+                facts.used_cores(task.job, task.job.job.tasks[task.index].cores, &stint).cores(),
+            );
             self.task_event((pid, lane), (&stint, sent), facts.is_shared, &task, trace)?;
         }
         trace.counter(pid, "busy cores", &busy)?;
@@ -261,7 +265,10 @@ impl<'a> TaskOf<'a> {
     }
 
     /// Its stints, in order.
-    fn ran(&self, last: Time) -> impl Iterator<Item = (Stint<'a>, Option<AssignmentEvent>)> + use<'a> {
+    fn stints_with_assignments(
+        &self,
+        last: Time,
+    ) -> impl Iterator<Item = (Stint<'a>, Option<AssignmentEvent>)> + use<'a> {
         let mut sendings = self.sendings().peekable();
         self.row.stints(last).map(move |stint| {
             let mut sent = None;

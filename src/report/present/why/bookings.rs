@@ -31,7 +31,7 @@ pub struct ClaimStory {
     pub site: String,
     /// Reason if it was denied: `stale`, `no_room`, `bad_subslot` or `unfit`.
     pub denied: Option<&'static str>,
-    /// The booking otherwise.
+    /// Booked processors, start and duration; None if the claim was denied.
     pub processors: Option<u32>,
     pub start: Option<f64>,
     pub seconds: Option<f64>,

@@ -11,7 +11,7 @@ use hansa_sim::numerals::{format_count, format_percent, format_span, format_volu
 const LINKS_SHOWN: usize = 60;
 
 impl Cause {
-    /// Noun of a sum of such intervals.
+    /// Noun for the total time of a cause.
     fn noun(self) -> &'static str {
         match self {
             Cause::Run => "running",

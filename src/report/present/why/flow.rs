@@ -104,7 +104,7 @@ struct LinkUse<'a> {
     bandwidth: f64,
     /// Number of other flows, on average over its time.
     others: f64,
-    /// These flows, those with it for longest first.
+    /// The other flows, each with the time for which both used the link, the longest first.
     shared: Vec<(Span, &'a FlowRow)>,
 }
 

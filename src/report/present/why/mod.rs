@@ -160,7 +160,7 @@ impl Tally {
 }
 
 impl JobStory {
-    /// A story without what only a trail has.
+    /// A story without bids and bookings, which only a trail has.
     pub(crate) fn of(stays: &SiteStays<'_>, topology: &Topology, row: &JobRow, task: Option<usize>) -> JobStory {
         let tally = stays.tally;
         let request = RefusedRequest::of(tally, row);

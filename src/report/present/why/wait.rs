@@ -247,7 +247,7 @@ impl WaitStory<'_> {
 }
 
 impl Later {
-    /// Core time that it took of the wait.
+    /// Core time that it held while the task in question waited.
     fn core_seconds(&self) -> f64 {
         self.held * f64::from(self.cores)
     }

@@ -17,7 +17,7 @@ impl<'a> Cursor<'a> {
         &self.text[self.at..]
     }
 
-    pub fn wrong(&self, expected: impl Into<String>) -> Unreadable {
+    pub fn expected_error(&self, expected: impl Into<String>) -> Unreadable {
         Unreadable { column: self.at + 1, expected: expected.into() }
     }
 
@@ -30,7 +30,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn expect(&mut self, literal: &str) -> Result<(), Unreadable> {
-        if self.accept(literal) { Ok(()) } else { Err(self.wrong(format!("`{literal}`"))) }
+        if self.accept(literal) { Ok(()) } else { Err(self.expected_error(format!("`{literal}`"))) }
     }
 
     pub fn is_at_key(&self, key: &str) -> bool {
@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
     /// A comma, and a key with its colon.
     pub fn key(&mut self, key: &str) -> Result<(), Unreadable> {
         if !self.is_at_key(key) {
-            return Err(self.wrong(format!("`,\"{key}\":`")));
+            return Err(self.expected_error(format!("`,\"{key}\":`")));
         }
         self.at += key.len() + 4;
         Ok(())
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
                 self.at += close + 2;
                 Ok(&rest[..close + 2])
             }
-            _ => Err(self.wrong("a string")),
+            _ => Err(self.expected_error("a string")),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
                 self.at += values.byte_offset();
                 Ok(value)
             }
-            _ => Err(self.wrong(what)),
+            _ => Err(self.expected_error(what)),
         }
     }
 

@@ -87,7 +87,7 @@ impl LineValue for CableId {
     }
 }
 
-/// Left out where there is none.
+/// Omitted from the line if it is None.
 impl<F: Field> Field for Option<F> {
     fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         if let Some(field) = self {
@@ -100,7 +100,7 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-/// Left out where there is none.
+/// Omitted from the line if the list is empty.
 impl Field for Vec<CableId> {
     fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         if !self.is_empty() {
@@ -118,7 +118,7 @@ impl Field for Vec<CableId> {
     }
 }
 
-/// An item of lists.
+/// A value that may be an item of a list.
 pub trait ListItem: LineValue {}
 
 impl<I: ListItem> LineValue for Vec<I> {
@@ -190,7 +190,7 @@ rows! { JobShape { nodes, duration, runtime } }
 
 groups! { Needs { cpu: "cpu", memory: "memory" } }
 
-/// As `"12.3"`.
+/// Appends a task in the form `"12.3"`.
 #[inline]
 fn put_task(line: &mut Vec<u8>, task: TaskId) {
     line.push(b'"');
@@ -223,7 +223,7 @@ fn read_end(text: &str) -> Option<u32> {
     if text == "home" { Some(EdgeId::HOME) } else { text.parse().ok() }
 }
 
-/// As `"0-3 7"`.
+/// Appends nodes in the form `"0-3 7"`.
 #[inline]
 fn put_nodes(line: &mut Vec<u8>, nodes: &NodeSet) {
     line.push(b'"');
@@ -235,7 +235,7 @@ fn read_invalid(word: &str) -> Option<Invalid> {
     Invalid::ALL.into_iter().find(|invalid| word == invalid.name())
 }
 
-/// Under a key for each answer that there is.
+/// Written under a key that depends on the answer.
 impl Field for ReserveAnswer {
     fn put_field(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         match self {

@@ -153,7 +153,7 @@ impl EventReader {
         let record = self.record(&mut at)?;
         at.expect("}")?;
         if at.at < text.len() {
-            return Err(at.wrong("the end of the line"));
+            return Err(at.expected_error("the end of the line"));
         }
         Ok(Entry { stamp: Stamp { time, step }, actor, record })
     }
@@ -226,7 +226,7 @@ pub(crate) fn put_list<T>(
     line.push(b']');
 }
 
-/// As serde_json writes it.
+/// Appends a curve in the form that serde_json gives it.
 fn put_curve(line: &mut Vec<u8>, curve: &Curve) {
     line.extend_from_slice(b"{\"initial\":");
     put_json_float(line, curve.initial());

@@ -355,7 +355,7 @@ impl JobBook {
                 let Some(site) = held.site else { continue };
                 for stint in held.stints(self.last) {
                     let site = stint.site.unwrap_or(site) as usize;
-                    each(site, stint.from, stint.to, self.sites[site].used(row, task.cores, &stint).cores());
+                    each(site, stint.from, stint.to, self.sites[site].used_cores(row, task.cores, &stint).cores());
                 }
             }
         }
@@ -477,5 +477,5 @@ fn lone_times(topology: &Topology, system: usize) -> LoneTimes {
     let sites: Vec<usize> =
         (0..topology.sites.len()).filter(|site| topology.sites[*site].systems.contains(&system)).collect();
     let kinds: Vec<Kind> = sites.iter().map(|site| topology.sites[*site].kind).collect();
-    LoneTimes::new(&network_paths(topology).among(&sites), &kinds)
+    LoneTimes::new(&network_paths(topology).restricted_to(&sites), &kinds)
 }

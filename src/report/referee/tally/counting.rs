@@ -90,7 +90,7 @@ impl JobBook {
     pub fn started(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = self.holds(*task, by.actor, cores)?;
         let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_report(row.system));
-        let row = self.given(*task, site)?;
+        let row = self.reportable_task(*task, site)?;
         if row.awaits_restart() {
             if row.is_lost() {
                 row.setbacks_mut().go_on(by.now);
@@ -130,7 +130,7 @@ impl JobBook {
         let worked = self.worked_since_start(*task, by.now);
         let cores = self.cores_of(*task);
         self.leave(by, task, StintEnd::Requeued)?;
-        let row = self.given(*task, site)?;
+        let row = self.reportable_task(*task, site)?;
         row.is_sent_again = false;
         row.keep_sending();
         row.setbacks_mut().record_requeue(worked, cores);
@@ -150,7 +150,7 @@ impl JobBook {
 
     pub(crate) fn leave(&mut self, by: Reporter, task: &TaskId, left: StintEnd) -> CountResult {
         let site = self.site(by.actor)?;
-        let row = self.given(*task, site)?;
+        let row = self.reportable_task(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
         Stints::of(&mut row.stints, since).leave_nodes(by.now, &row.cores, left);
         Ok(None)
@@ -159,7 +159,7 @@ impl JobBook {
     /// A task that has started leaves its cores as if it had never been there.
     pub fn drop_task(&mut self, by: Reporter, task: TaskId) -> CountResult {
         let site = self.site(by.actor)?;
-        let row = self.given(task, site)?;
+        let row = self.reportable_task(task, site)?;
         if row.start.is_none() || row.end.is_some() {
             return Err(Inconsistent::NotRunning(task));
         }
@@ -333,7 +333,7 @@ impl JobBook {
 
     fn end(&mut self, task: TaskId, by: Reporter) -> CountResult {
         let site = self.site(by.actor)?;
-        let row = self.given(task, site)?;
+        let row = self.reportable_task(task, site)?;
         match (row.start, row.end) {
             (_, Some(_)) => return Err(Inconsistent::Again(task, "finished")),
             (None, _) => return Err(Inconsistent::NeverStarted(task)),
@@ -393,7 +393,7 @@ impl JobBook {
     }
 
     /// A task on which this site may report, as no other has it.
-    pub(crate) fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
+    pub(crate) fn reportable_task(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
         let JobBook { jobs, over, sites, .. } = self;
         let row = jobs.get_mut(&task.job).ok_or_else(|| unknown_job(over.as_ref(), task.job))?;
         let row = row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))?;

@@ -44,8 +44,8 @@ impl OutagesByPlace {
     /// Duration of work on so many nodes of a site, with its checkpoints.
     pub fn stretched_work(&self, site: usize, work: Span, nodes: u32) -> Span {
         let (fails, cores) = &self.sites[site];
-        let saves = fails.as_ref().and_then(|fails| fails.recovery.saves(&fails.failures, *cores, nodes));
-        saves.map_or(work, |saves| saves.stretched(work))
+        let saves = fails.as_ref().and_then(|fails| fails.recovery.checkpoint_schedule(&fails.failures, *cores, nodes));
+        saves.map_or(work, |saves| saves.with_checkpoints(work))
     }
 
     /// Hands over every outage of nodes of a site up to `until`, each at its end.

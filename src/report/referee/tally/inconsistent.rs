@@ -93,7 +93,7 @@ pub enum Inconsistent {
     NoSuchCores(TaskId, String),
 }
 
-/// Why an entry is not taken.
+/// Reason why a tally does not accept an entry.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error(transparent)]

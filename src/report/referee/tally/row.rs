@@ -90,7 +90,7 @@ pub enum Fate {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TaskRow {
-    /// An index into the sites.
+    /// Site of the task, as an index; None before its assignment.
     pub site: Option<u32>,
     /// Time at which the router assigned it to the site.
     pub assigned: Option<Time>,
@@ -216,7 +216,7 @@ impl TaskRow {
     }
 
     /// Its total duration on cores.
-    pub fn ran_by(&self, now: Time) -> Span {
+    pub fn run_time_by(&self, now: Time) -> Span {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
     }
 

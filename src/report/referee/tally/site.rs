@@ -68,7 +68,7 @@ impl SiteFacts {
     }
 
     /// Cores that a task used in a stint here; `cores` is its present number.
-    pub fn used(&self, row: &JobRow, cores: u32, stint: &Stint<'_>) -> Used {
+    pub fn used_cores(&self, row: &JobRow, cores: u32, stint: &Stint<'_>) -> Used {
         let cores = row.cores_in(cores, stint);
         if !self.is_shared {
             return Used::Whole(cores);

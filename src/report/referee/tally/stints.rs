@@ -34,9 +34,9 @@ struct ClosedStint {
 /// The reason for the end of a stint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StintEnd {
-    /// It continued there, with another share.
+    /// It continued on the same nodes, with another share.
     Shared,
-    /// It continued elsewhere.
+    /// It continued on other nodes.
     Moved,
     Suspended,
     /// A node of it failed.

@@ -1,6 +1,6 @@
 //! `bids.csv`: the offers and bids of each auction, where a market records them.
 
-use crate::tables::columns::{TableForm, number, seconds, text, whole};
+use crate::tables::columns::{TableForm, number, seconds, text, whole_number};
 use crate::tables::csv::CsvRow;
 use hansa_sim::protocol::TaskBid;
 use hansa_sim::time::Time;
@@ -10,20 +10,20 @@ pub const BIDS: TableForm = TableForm {
     about: "One row per offer of a site and per bid of a task, only for markets with `bids = \"log\"`. Rows of an auction \
             are adjacent: first the offers, then the bids, the best first.",
     columns: &[
-        whole("auction", "number of the auction, from 1"),
+        whole_number("auction", "number of the auction, from 1"),
         seconds("time", "when it was held"),
         text("bidder", "`site` for an offer of free cores, `task` for a bid"),
         text("kind", "kind of core that is offered, or needed"),
         text("site", "the site that offers, or to which the task goes"),
-        whole("job", "number of the task's job, from 0, as events.jsonl has it"),
-        whole("task", "number of the task in its job, from 0"),
-        whole("cores", "free cores before the auction, or cores that the task needs"),
+        whole_number("job", "number of the task's job, from 0, as events.jsonl has it"),
+        whole_number("task", "number of the task in its job, from 0"),
+        whole_number("cores", "free cores before the auction, or cores that the task needs"),
         number(
             "bid",
             "",
             "bid of the task: microseconds under `fifo`, `srtf` and `lrtf`, ticks under `edf`; `inf` if its job has no worth, under `edf` and `pvr`",
         ),
-        whole("place", "place among all bids of the auction, from 1 for the best"),
+        whole_number("place", "place among all bids of the auction, from 1 for the best"),
         text(
             "outcome",
             "`won`; `no_room` if no site of its kind had as many cores left; `no_data` if some had, but its data was at none of \

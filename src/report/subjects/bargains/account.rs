@@ -155,7 +155,7 @@ impl Account for Accounts<'_> {
         }
         for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(start) = task.start else { continue };
-            let ran = task.ran_by(self.tally.last);
+            let ran = task.run_time_by(self.tally.last);
             user.area += Area::of(asked.cores, ran);
             for stint in task.stints(self.tally.last) {
                 if let Some(site) = stint.site.or(task.site) {
@@ -198,7 +198,7 @@ impl Account for Accounts<'_> {
         let Verdicts { whole, broken, torn, .. } = settled;
         (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
-        (all.left_held, all.left_booked) = self.bargains.left();
+        (all.left_held, all.left_booked) = self.bargains.open_counts();
         let counted = Reason::ALL.iter().filter(|(_, cause, _)| self.bargains.causes[*cause as usize] > 0);
         let causes = &self.bargains.causes;
         all.causes =

@@ -7,7 +7,7 @@ use crate::referee::events::{Cursor, EventReader, EventWriter, LineValue, Unread
 use hansa_sim::grid::{HoldId, Offer, Part, Receipt, Slot};
 use hansa_sim::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
 
-/// As `"12.1.0"`: request, attempt, leg.
+/// Written as `"12.1.0"`: request, attempt, leg.
 impl LineValue for HoldId {
     fn put_value(&self, _: &EventWriter, line: &mut Vec<u8>) {
         line.extend_from_slice(format!("\"{self}\"").as_bytes());

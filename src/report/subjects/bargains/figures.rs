@@ -98,7 +98,7 @@ pub struct Bargaining {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Earned {
     pub site: String,
-    /// The sum of the next four.
+    /// Sum of `queue`, `rents`, `fees` and `penalties`.
     pub earned: f64,
     /// Income from its queue.
     pub queue: f64,
@@ -133,13 +133,13 @@ pub struct OneUser {
     pub penalties: f64,
     /// Bookings that were not used, idle time before the work was due, and penalties.
     pub paid_for_nothing: f64,
-    /// The idle part of it.
+    /// Part of `paid_for_nothing` for idle time before the work was due.
     pub padding: f64,
     pub adverts: u64,
     pub quotes: u64,
     pub bookings: u64,
     pub returned: u64,
-    /// Number of bookings whose rest was handed back.
+    /// Number of bookings that users handed back before their end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub handed_back: u64,
     /// Numbers of bookings revoked and postponed because nodes failed, and the compensation.

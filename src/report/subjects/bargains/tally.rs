@@ -26,7 +26,7 @@ pub struct BargainTally {
     pub sites: BTreeMap<ActorId, Takings>,
     /// Jobs that have had several sites at once, except those set aside without an open booking.
     together: BTreeMap<JobId, Together>,
-    /// Verdicts about those.
+    /// Verdicts about the jobs that were set aside.
     settled: Verdicts,
     /// Jobs of open bookings that are legs.
     legs: BTreeMap<(ActorId, BookingId), JobId>,
@@ -45,7 +45,7 @@ struct Together {
     /// Number of sites that have a final booking for it, and of these bookings that are open.
     has: u32,
     open: u32,
-    /// True if nodes of one failed.
+    /// True if nodes of one of these bookings failed.
     is_broken: bool,
     /// True if nodes of a hold for it failed.
     is_hold_broken: bool,
@@ -95,7 +95,7 @@ pub struct NegotiationCounts {
     pub quotes: u64,
     pub booked: u64,
     pub returned: u64,
-    /// Number of bookings whose rest was handed back.
+    /// Number of bookings that were handed back before their end.
     pub handed_back: u64,
     pub held: u64,
     /// Counts by fate of holds, by reason of refused claims, and by end of negotiations.
@@ -167,7 +167,7 @@ impl BargainTally {
     }
 
     /// Numbers of open holds and of open bookings.
-    pub fn left(&self) -> (u64, u64) {
+    pub fn open_counts(&self) -> (u64, u64) {
         (self.held.len() as u64, self.open.len() as u64)
     }
 
@@ -470,7 +470,7 @@ impl BargainTally {
         if book.open(task.job)?.user != *user {
             return Err(Inconsistent::NotItsJob(task.job, book.names.of_actor(*user)));
         }
-        let row = book.given(*task, site)?;
+        let row = book.reportable_task(*task, site)?;
         match row {
             TaskRow { site: None, .. } => return Err(Inconsistent::NotGiven(*task, name)),
             TaskRow { entered: true, .. } => return Err(Inconsistent::Again(*task, "been taken in")),

@@ -9,7 +9,7 @@ use hansa_sim::time::{Span, Time};
 pub struct FailureAccount<'a> {
     tally: &'a Tally,
     all: Failures,
-    /// Node microseconds.
+    /// Work in node microseconds.
     work: u128,
     lost: u128,
     checkpoints: u128,

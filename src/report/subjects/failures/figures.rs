@@ -99,7 +99,7 @@ pub struct Failures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailingLinks {
     pub link_failures: u64,
-    /// Mean over the links that fail.
+    /// Mean availability of the links that fail.
     pub availability: Option<f64>,
     /// Number of flows that were held up, and number of stalls.
     pub flows_held_up: u64,
@@ -117,7 +117,7 @@ pub struct FailingLinks {
 pub struct FailingLink {
     pub name: String,
     pub failures: u64,
-    /// Seconds.
+    /// Time for which it was down, in seconds.
     pub down: f64,
     pub availability: Option<f64>,
 }
@@ -127,7 +127,7 @@ pub struct FailingSite {
     pub name: String,
     pub nodes: u64,
     pub node_failures: u64,
-    /// Node seconds.
+    /// Time for which its nodes were down, in node seconds.
     pub down: f64,
     pub availability: Option<f64>,
     pub tasks_lost: u64,

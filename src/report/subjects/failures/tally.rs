@@ -23,17 +23,17 @@ impl FailureTally {
         FailureTally { links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())] }
     }
 
-    /// A node of a task has failed.
+    /// Counts the loss of a task, one of whose nodes failed.
     pub fn lost(&mut self, book: &mut JobBook, by: Reporter, task: &TaskId, saved: &Span) -> CountResult {
         let site = book.site(by.actor)?;
-        if *saved > book.given(*task, site)?.ran_by(by.now) {
+        if *saved > book.reportable_task(*task, site)?.run_time_by(by.now) {
             return Err(Inconsistent::Unearned(*task));
         }
         let worked = book.worked_since_start(*task, by.now);
         let saved = book.sites[site as usize].dedicated_time(book.needs_of(task.job), *saved, 1.0);
         let cores = book.cores_of(*task);
         book.leave(by, task, StintEnd::Lost)?;
-        let row = book.given(*task, site)?;
+        let row = book.reportable_task(*task, site)?;
         row.is_sent_again = false;
         row.keep_sending();
         row.setbacks_mut().record_loss(by.now, worked, saved, cores);
@@ -51,17 +51,17 @@ impl FailureTally {
         spent: &Span,
     ) -> CountResult {
         let site = book.site(by.actor)?;
-        let row = book.given(*task, site)?;
+        let row = book.reportable_task(*task, site)?;
         if row.on_cores_since().filter(|_| row.end.is_none()).is_none() {
             return Err(Inconsistent::NotRunning(*task));
         }
-        let ran = row.ran_by(by.now);
+        let ran = row.run_time_by(by.now);
         if *spent > ran || *times > ran.micros() {
             return Err(Inconsistent::Unearned(*task));
         }
         let spent = book.sites[site as usize].dedicated_time(book.needs_of(task.job), *spent, 1.0);
         let cores = book.cores_of(*task);
-        book.given(*task, site)?.setbacks_mut().record_checkpoints(*times, spent, cores);
+        book.reportable_task(*task, site)?.setbacks_mut().record_checkpoints(*times, spent, cores);
         Ok(None)
     }
 

@@ -57,7 +57,7 @@ impl SubjectTally for OfferTally {
             }
             Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
                 if let Some((site, row)) = site_of_actor(by.actor, book).zip(book.task_row(*task)) {
-                    self.left(site, &row.cores);
+                    self.free_cores(site, &row.cores);
                 }
             }
             _ => {}
@@ -84,7 +84,7 @@ impl OfferTally {
         self.sites[site as usize].as_mut()
     }
 
-    /// A service gives a task to a site.
+    /// Records that a service gave a task to a site.
     fn assigned(&mut self, site: u32, now: Time) {
         let Some(offers) = self.site(site) else { return };
         while let Some(sent) = offers.on_way.pop_front_if(|sent| *sent + offers.latency <= now) {
@@ -103,8 +103,8 @@ impl OfferTally {
         }
     }
 
-    /// A task has ended, or was lost.
-    fn left(&mut self, site: u32, cores: &NodeSet) {
+    /// Counts the cores of a task that has ended or was lost as free.
+    fn free_cores(&mut self, site: u32, cores: &NodeSet) {
         if let Some(offers) = self.site(site) {
             offers.busy = offers.busy.saturating_sub(cores.len());
         }

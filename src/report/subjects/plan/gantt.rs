@@ -46,7 +46,7 @@ struct GanttLane {
     bars: Vec<Bar>,
 }
 
-/// As SVG.
+/// Gantt chart of a plan, as SVG.
 pub(super) fn gantt_picture(plan: &Schedule) -> Html {
     let mut lanes = site_lanes(plan);
     lanes.extend(link_lanes(plan));

@@ -13,9 +13,9 @@ pub struct LogFacts {
     pub jobs: u64,
     /// Entries that cannot be read or run.
     pub left_out: u64,
-    /// Entries that came later than their time.
+    /// Entries that were not in order of time, and were sorted.
     pub put_in_order: u64,
-    /// Jobs without the one that they follow.
+    /// Jobs that follow a job which is missing, so that they do not wait for it.
     pub released: u64,
     /// Jobs outside of the topology's selection.
     pub outside: u64,

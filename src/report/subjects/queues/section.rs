@@ -62,7 +62,7 @@ pub fn queues_section(known: &Queues, page: &Page<'_>) -> Html {
             waiting[site.min(groups - 1)].add(row.job.arrive, start, 1.0);
             waited = true;
         }
-        fared[site].extend(QueuedTimes::of(tally, row).filter(|_| tally.counted.counts(row)));
+        fared[site].extend(QueuedTimes::of(tally, row).filter(|_| tally.counted.is_counted(row)));
     }
 
     let mut legend: Vec<(String, String)> = Vec::new();

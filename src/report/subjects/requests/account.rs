@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Reservations;
 use crate::referee::tally::{AnsweredRow, Fate, JobRow};
 use crate::results::account::Account;
-use crate::tables::columns::{self, OpenTable, TableForm, seconds, text, whole};
+use crate::tables::columns::{self, OpenTable, TableForm, seconds, text, whole_number};
 use crate::tables::csv::CsvRow;
 use crate::{Summary, Tally};
 use hansa_sim::grid::{NodeSet, Request};
@@ -16,13 +16,13 @@ pub const RESERVATIONS: TableForm = TableForm {
     file: "reservations.csv",
     about: "One row per request of an advance reservation.",
     columns: &[
-        whole("request", "number of the job"),
+        whole_number("request", "number of the job"),
         text("user", "the user that asked"),
         seconds("arrival", "when the request was made"),
         seconds("ready", "the earliest start"),
         seconds("duration", "the time asked for, at speed 1, in the chosen shape"),
         seconds("deadline", "the latest end"),
-        whole("nodes", "nodes asked for, in the chosen shape"),
+        whole_number("nodes", "nodes asked for, in the chosen shape"),
         text("answer", "`accepted`, `declined` or `invalid`"),
         text("reason", "why it is invalid"),
         text("site", "where it is booked"),
@@ -36,10 +36,10 @@ pub const RESERVATIONS: TableForm = TableForm {
             "state",
             "`finished`, `cancelled`, `given_up` (late input), `broken` (nodes) or `unfinished`; empty if not booked",
         ),
-        whole("moved", "times that it was booked anew because nodes had failed"),
+        whole_number("moved", "times that it was booked anew because nodes had failed"),
         columns::number("compensation", "node seconds", "what its user got for a broken promise"),
-        whole("shapes", "how many shapes it has"),
-        whole("shape", "the chosen one of several shapes, from 0; the first if it is not booked"),
+        whole_number("shapes", "how many shapes it has"),
+        whole_number("shape", "the chosen one of several shapes, from 0; the first if it is not booked"),
     ],
 };
 

@@ -58,7 +58,7 @@ const WEEKS: Ruling = Ruling {
     words: "one row per week, one cell per six hours",
 };
 
-/// Empty if nothing was reserved.
+/// The charts; empty if nothing was reserved.
 pub fn calendar_charts(tally: &Tally, sites: &[usize]) -> Html {
     let booked = booking_marks(tally);
     let (Some(from), Some(to)) = (booked.iter().map(|it| it.start).min(), booked.iter().map(|it| it.end).max()) else {

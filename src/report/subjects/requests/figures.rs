@@ -90,7 +90,7 @@ pub struct ByShape {
     pub first: u64,
     pub fewer_nodes: u64,
     pub more_nodes: u64,
-    /// Another shape, with as many nodes.
+    /// Accepted requests that got another shape with as many nodes.
     pub same_nodes: u64,
 }
 
@@ -105,7 +105,7 @@ impl ByShape {
         *requests += 1;
     }
 
-    /// Each number, with what it counts.
+    /// Each number with its description.
     pub fn each(&self) -> [(&'static str, u64); 4] {
         [
             ("as first listed", self.first),

@@ -158,7 +158,7 @@ fn compare_starts(
 fn starts_table(tally: &Tally, shown: &Comparison, rule: &dyn StartRule) -> Html {
     let Comparison { booking, request, at, starts, .. } = shown;
     let rectangles: Vec<Rectangle> = starts.iter().map(|possible| possible.rectangle).collect();
-    let takers = rule.takers(&rectangles);
+    let takers = rule.starts_by_rule(&rectangles);
     let row = |possible: &PossibleStart| {
         let PossibleStart { rectangle, .. } = possible;
         let by: Vec<&str> =
@@ -428,7 +428,7 @@ mod tests {
         let expected =
             [(s(4), 6, s(2), s(18)), (s(6), 10, s(6), s(18)), (s(13), 10, s(6), s(18)), (s(15), 4, s(6), s(20))];
         assert_eq!(rectangles, expected);
-        let takers = rule.takers(&shown.starts.iter().map(|possible| possible.rectangle).collect::<Vec<_>>());
+        let takers = rule.starts_by_rule(&shown.starts.iter().map(|possible| possible.rectangle).collect::<Vec<_>>());
         let expected = [("ff", 4), ("pe_b", 15), ("du_b", 6), ("pedu_b", 15), ("pe_w", 6), ("du_w", 4), ("pedu_w", 6)];
         assert_eq!(takers, expected.map(|(name, start)| (name, Some(second(start)))));
         let page = rectangles_section(&tally, rule.as_ref());

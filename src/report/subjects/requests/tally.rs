@@ -62,7 +62,7 @@ impl RequestTally {
         until: &Time,
         nodes: &NodeSet,
     ) -> CountResult {
-        let row = promised(book, *job)?;
+        let row = open_promise(book, *job)?;
         row.answer = ReserveAnswer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
         row.moved += 1;
         row.until = Some(*until);
@@ -71,7 +71,7 @@ impl RequestTally {
 
     /// The promise of a request is broken. The end of its job is reported next.
     pub fn broken(&mut self, book: &mut JobBook, _: Reporter, job: &JobId, compensation: &Area) -> CountResult {
-        promised(book, *job)?.broken = Some(*compensation);
+        open_promise(book, *job)?.broken = Some(*compensation);
         Ok(None)
     }
 
@@ -81,8 +81,8 @@ impl RequestTally {
     }
 }
 
-/// The promise to an open job.
-fn promised(book: &mut JobBook, job: JobId) -> Result<&mut AnsweredRow, Inconsistent> {
+/// The accepted request of an open job. An error if the job has none, or the promise is broken.
+fn open_promise(book: &mut JobBook, job: JobId) -> Result<&mut AnsweredRow, Inconsistent> {
     let promise = book.open(job)?.answered.as_mut();
     promise.filter(|answered| answered.broken.is_none()).ok_or(Inconsistent::NotPromised(job))
 }

@@ -7,7 +7,7 @@ use super::{Sharing, SharingSites, SiteShared};
 use crate::referee::tally::JobRow;
 use crate::results::account::Account;
 use crate::tables::columns::OpenTable;
-use crate::tables::columns::{TableForm, number, seconds, text, whole};
+use crate::tables::columns::{TableForm, number, seconds, text, whole_number};
 use crate::tables::csv::CsvRow;
 use crate::{Summary, Tally};
 use hansa_sim::grid::sharing::{Moves, Timed, bound_within, bounded_stretch, measure_underutilisation};
@@ -42,9 +42,9 @@ pub const SHARING: TableForm = TableForm {
     file: "sharing.csv",
     about: "One row per ended job, only where sites share nodes among jobs, for these and the sites compared with them.",
     columns: &[
-        whole("job", "number of the job"),
+        whole_number("job", "number of the job"),
         text("site", "where it ran"),
-        whole("tasks", "number of its parallel tasks"),
+        whole_number("tasks", "number of its parallel tasks"),
         number("cpu", "nodes", "processors that each task needs"),
         number("memory", "nodes", "memory that each task needs"),
         seconds("submission", "when it was submitted"),
@@ -53,8 +53,8 @@ pub const SHARING: TableForm = TableForm {
         seconds("runtime", "time that it takes with nodes of its own"),
         seconds("turnaround", "from submission to end"),
         number("stretch", "", "turnaround in run times, both at least 10 s"),
-        whole("preemptions", "times that it was paused"),
-        whole("migrations", "times that it was moved"),
+        whole_number("preemptions", "times that it was paused"),
+        whole_number("migrations", "times that it was moved"),
         number("paused_gb", "GB", "memory that pauses put aside"),
         number("migrated_gb", "GB", "memory that moves transferred"),
     ],
@@ -70,7 +70,7 @@ impl<'a> Accounting<'a> {
         self.sites.memory_kb[site] as f64 / 1e6
     }
 
-    /// All sites, on all cores: the bound of each takes long.
+    /// Summaries of all sites, computed by as many threads as there are cores: the stretch bound of a site takes long.
     fn sites(&self) -> Vec<SiteShared> {
         let its = self.tally.sites_of(&self.sites.systems);
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -99,7 +99,8 @@ impl<'a> Accounting<'a> {
         let last = sum.ended.iter().map(|ended| ended.1).max();
         let seconds = first.zip(last).map(|(first, last)| last.since(first).micros() as f64 / 1e6);
         let a_job = |of: f64| (jobs > 0).then(|| of / jobs as f64);
-        let usage = (jobs > 0).then(|| measure_underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
+        let usage =
+            (jobs > 0).then(|| measure_underutilisation(facts.cores, sum.ended.iter().copied()).missed_per_work());
         let few = Some(&sum.counted).filter(|jobs| (1..=BOUND_MAX).contains(&jobs.len()));
         let bound = few.and_then(|jobs| bound_within(PAIRS_MAX, facts.cores, jobs));
         let counted = sum.counted.len();
@@ -179,7 +180,7 @@ impl Account for Accounting<'_> {
         }
         let sum = &mut self.sums[site];
         sum.ended.push((fared.timed, fared.end));
-        if !self.tally.counted.counts(row) {
+        if !self.tally.counted.is_counted(row) {
             return;
         }
         sum.counted.push(fared.timed);

@@ -13,7 +13,7 @@ pub const METRICS: &[Metric] = &[
         Family::Fairness,
         Unit::Ratio,
         Better::Less,
-        |summary| summary.read_part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
+        |summary| summary.read_part::<Sharing>()?.fold_sites(|site| site.max_stretch, f64::max),
     ),
     Metric::new(
         "preemptions",
@@ -21,7 +21,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::Count,
         Better::Less,
-        |summary| summary.read_part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
+        |summary| summary.read_part::<Sharing>()?.fold_sites(|site| Some(site.preemptions as f64), |a, b| a + b),
     ),
     Metric::new(
         "migrations",
@@ -29,7 +29,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::Count,
         Better::Less,
-        |summary| summary.read_part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
+        |summary| summary.read_part::<Sharing>()?.fold_sites(|site| Some(site.migrations as f64), |a, b| a + b),
     ),
     Metric::new(
         "moved_gb",
@@ -37,7 +37,9 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::Gigabytes,
         Better::Less,
-        |summary| summary.read_part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
+        |summary| {
+            summary.read_part::<Sharing>()?.fold_sites(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b)
+        },
     ),
 ];
 
@@ -82,7 +84,7 @@ impl SummaryPart for Sharing {
 }
 
 impl Sharing {
-    pub fn over(&self, what: fn(&SiteShared) -> Option<f64>, fold: fn(f64, f64) -> f64) -> Option<f64> {
+    pub fn fold_sites(&self, what: fn(&SiteShared) -> Option<f64>, fold: fn(f64, f64) -> f64) -> Option<f64> {
         self.sites.iter().filter_map(what).reduce(fold)
     }
 }

@@ -14,15 +14,15 @@ impl SubjectTally for SharingTally {
 }
 
 impl SharingTally {
-    /// A task leaves its cores, to continue later.
+    /// Records that a task left its cores, to continue later.
     pub fn suspended(&mut self, book: &mut JobBook, by: Reporter, task: &TaskId) -> CountResult {
         book.leave(by, task, StintEnd::Suspended)
     }
 
-    /// A task continues on these cores.
+    /// Records that a task continues on these cores.
     pub fn resumed(&mut self, book: &mut JobBook, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = book.holds(*task, by.actor, cores)?;
-        let row = book.given(*task, site)?;
+        let row = book.reportable_task(*task, site)?;
         let suspended = row.stints.as_deref_mut().filter(|stints| stints.since().is_none());
         suspended.ok_or(Inconsistent::NotSuspended(*task))?.enter_nodes(by.now);
         (row.site, row.cores) = (Some(site), cores.clone());
@@ -31,14 +31,14 @@ impl SharingTally {
 
     pub fn moved(&mut self, book: &mut JobBook, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = book.holds(*task, by.actor, cores)?;
-        book.given(*task, site)?;
+        book.reportable_task(*task, site)?;
         book.leave(by, task, StintEnd::Moved)?;
         self.resumed(book, by, task, cores)
     }
 
     pub fn shared(&mut self, book: &mut JobBook, by: Reporter, task: &TaskId, share: &f64) -> CountResult {
         let site = book.site(by.actor)?;
-        let row = book.given(*task, site)?;
+        let row = book.reportable_task(*task, site)?;
         match row.start.filter(|_| row.end.is_none()) {
             _ if !(0.0..=1.0).contains(share) => return Err(Inconsistent::NoShare(*task)),
             None => return Err(Inconsistent::NotRunning(*task)),
@@ -49,7 +49,7 @@ impl SharingTally {
 
     pub fn stacked(&mut self, book: &mut JobBook, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = book.holds(*task, by.actor, cores)?;
-        let row = book.given(*task, site)?;
+        let row = book.reportable_task(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
         Stints::of(&mut row.stints, since).add_layer(cores);
         Ok(None)

@@ -213,7 +213,7 @@ fn a_node_of_two_processors_counts_as_two_in_a_load() {
     };
     for (target, share) in [("0.16667", 0.16667), ("0.33333", 0.33333), ("0.5", 0.5)] {
         let topology = load(&format!("workload.0.utilisation={target}")).unwrap();
-        let used = log_utilisation(&rigids(&topology).content.weighed(u32::MAX), 12);
+        let used = log_utilisation(&rigids(&topology).content.weigh_jobs(u32::MAX), 12);
         assert!((used - share).abs() < 0.01 * share, "{used} for {target}");
     }
     let refused = load("workload.0.utilisation=0.9").unwrap_err().to_string();

@@ -53,7 +53,7 @@ fn queues_accept_more_work_than_time_can_hold() {
 
 #[test]
 fn runs_that_reach_the_end_of_time_report_it() {
-    let takes_table = |row: &&SystemRow| row.takes().any(|source| source == "table");
+    let takes_table = |row: &&SystemRow| row.all_sources().any(|source| source == "table");
     for row in systems::ALL.iter().filter(takes_table) {
         let schedulers = if row.traits.is_rigid { vec!["easy"] } else { schedulers(row) };
         let mut sites: Vec<String> = schedulers.iter().map(|name| format!("scheduler = \"{name}\"")).collect();

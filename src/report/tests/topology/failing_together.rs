@@ -448,7 +448,7 @@ fn check_promises(
     let (bookings, _, _, every) = story.recovery;
     let bookings = Bookings::ALL[bookings].1;
     let stretched = |work: Span| match topology.recovery.checkpoint {
-        Some(checkpoint) if every > 0 => checkpoint.saves(0.0).unwrap().stretched(work),
+        Some(checkpoint) if every > 0 => checkpoint.checkpoint_schedule(0.0).unwrap().with_checkpoints(work),
         _ => work,
     };
     let mut asked = story.asked.clone();

@@ -387,7 +387,7 @@ fn jobs_use_the_requested_share_of_a_site() {
         let topology = load_text(&text, settings).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         let Source::Rigid(rigids) = &topology.workloads[0].source else { panic!("they are rigid") };
-        log_utilisation(&rigids.content.weighed(u32::MAX), cores)
+        log_utilisation(&rigids.content.weigh_jobs(u32::MAX), cores)
     };
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.01 * wanted, "{found} {wanted}");
     near(used(&["workload.0.utilisation=0.5"], 12), 0.5);
@@ -400,7 +400,7 @@ fn jobs_use_the_requested_share_of_a_site() {
     for (target, jobs) in [("0.4", 550..600), ("0.2", 270..310)] {
         let loaded = load(&[&format!("workload.0.utilisation={target}")]).unwrap().topology;
         let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-        near(log_utilisation(&rigids.content.weighed(u32::MAX), 12), target.parse().unwrap());
+        near(log_utilisation(&rigids.content.weigh_jobs(u32::MAX), 12), target.parse().unwrap());
         assert!(jobs.contains(&rigids.count), "{}", rigids.count);
         check_copies(rigids, 480);
         let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
@@ -417,13 +417,13 @@ fn jobs_use_the_requested_share_of_a_site() {
     let files = [("grid.toml", text.as_bytes()), ("log.swf", wide.as_bytes())];
     let loaded = load_files(&files, &["workload.0.utilisation=0.2"]).unwrap().topology;
     let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-    near(log_utilisation(&rigids.content.weighed(8), 12), 0.2);
+    near(log_utilisation(&rigids.content.weigh_jobs(8), 12), 0.2);
     let note = rigids.content.note().unwrap();
     assert!(note.contains(&format!("`utilisation` leaves out {} jobs", 960 - rigids.count)), "{note}");
     // Twice the rate is twice the load.
     let loaded = load(&["workload.0.arrival_factor=2", "workload.0.utilisation=0.666"]).unwrap().topology;
     let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-    near(log_utilisation(&rigids.content.weighed(8), 12), 0.666);
+    near(log_utilisation(&rigids.content.weigh_jobs(8), 12), 0.666);
     assert_eq!(rigids.content.jobs.last().unwrap().submit, Time::ZERO + Span::from_secs(479 * 1_800));
     let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
     assert_eq!(again.unwrap().topology, loaded);

@@ -39,7 +39,7 @@ fn bases() -> Vec<(String, String)> {
     ];
     let mut bases = Vec::new();
     for row in systems::ALL {
-        for source in row.takes() {
+        for source in row.all_sources() {
             let (name, keys) = sources.iter().find(|(name, _)| *name == source).expect("every source is here");
             let wanted = row.traits.wants_deadlines && row.also.contains(&source);
             let keys = if wanted { format!("{keys}\nterms = {{}}") } else { keys.clone() };
@@ -62,7 +62,7 @@ fn bases() -> Vec<(String, String)> {
     let allocator = "[reservation]\npolicy = \"external\"\n[reservation.allocator]\ncommand = [\"choose\"]";
     bases.push(("allocator".to_owned(), grid(allocator, "source = \"reservations\"\nrequests = 2\nnodes = 8")));
     let kinds = |name: &str, keys: &str| {
-        let system = systems::ALL.iter().find(|row| row.takes().any(|source| source == name));
+        let system = systems::ALL.iter().find(|row| row.all_sources().any(|source| source == name));
         let system = system.expect("every source has a system").key;
         let text = grid(&format!("[{system}]"), &format!("source = \"{name}\"\n{keys}"));
         let text = text.replacen("cores = 64", "cores = 512\nkind = \"a\"", 1);
@@ -71,7 +71,7 @@ fn bases() -> Vec<(String, String)> {
     bases.push(kinds("market", "jobs = 2\ncores_max = 8"));
     bases.push(kinds("table", &format!("{task}]").replace("cores = 1", "cores = 1, kind = \"a\"")));
     for row in workload::ALL {
-        let listed = list_keys(|w| drop((row.read)(w, &Context::unknown())));
+        let listed = list_keys(|w| drop((row.read)(w, &Context::without_grid())));
         if listed.iter().any(|listed| listed.key.name == "kind") {
             let (name, keys) = sources.iter().find(|(name, _)| *name == row.name).expect("every source is here");
             bases.push(kinds(name, &format!("{keys}\nkind = \"a\"")));

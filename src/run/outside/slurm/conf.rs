@@ -17,7 +17,7 @@ pub struct Ground<'a> {
     pub port: u32,
 }
 
-/// Placeholders, for readers.
+/// Placeholders for text that only people read.
 pub const SHOWN: Ground<'_> = Ground { folder: "FOLDER", host: "HOST", user: "USER", port: 20_000 };
 
 #[derive(Debug, PartialEq, Eq)]

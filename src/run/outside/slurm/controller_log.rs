@@ -16,9 +16,9 @@ pub struct ControllerLog {
 /// Fate of a job that another one preempts, by its number in Slurm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preemption {
-    /// It waits again, to start from the beginning.
+    /// The job waits again, to start from the beginning.
     Requeued(u32),
-    /// It is over.
+    /// The job is over.
     Ended(u32),
 }
 

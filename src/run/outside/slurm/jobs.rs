@@ -30,7 +30,7 @@ pub struct Jobs {
 pub struct WaitingJob {
     pub cores: u32,
     pub walltime: Span,
-    /// Only its script knows it.
+    /// Run time, which only the job's script knows.
     pub runtime: Span,
 }
 
@@ -46,9 +46,9 @@ struct RunningJob {
 pub enum Reported {
     Starts(JobId, NodeSet),
     Killed(JobId),
-    /// Another job has its cores, and it waits again.
+    /// Another job has its cores; the job waits again.
     Requeued(JobId),
-    /// Another job has its cores, and it is over.
+    /// Another job has its cores; the job is over.
     Preempted(JobId),
     /// It has started on a node that has just failed, which Slurm does not know yet.
     StartsOnFailedNode(JobId),
@@ -59,7 +59,8 @@ pub enum Reported {
 }
 
 impl Jobs {
-    /// An account of nodes with their numbers of cores, in the order of the site's cores.
+    /// Creates the account of a cluster without jobs. `nodes` has names and core counts, in the order in which the site
+    /// numbers the cores.
     pub fn new(nodes: &[(String, u32)]) -> Jobs {
         let mut first = 0;
         let mut places = BTreeMap::new();

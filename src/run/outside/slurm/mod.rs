@@ -101,7 +101,8 @@ pub fn greet_slurm(context: &RunContext<'_>, begun: BegunSlurm) -> Result<Extern
     Ok(Box::new(decider))
 }
 
-/// Words about options with this fate that jobs have. None if no job has any.
+/// Lists the options of jobs for which `reason` has a text: the option, the jobs that have it, the text. None if there
+/// are none.
 fn describe_left(left: &[LeftOption], reason: impl Fn(Fate) -> Option<&'static str>) -> Option<String> {
     let shown = |option: &LeftOption| {
         let why = reason(option.fate)?;
@@ -116,7 +117,7 @@ fn describe_left(left: &[LeftOption], reason: impl Fn(Fate) -> Option<&'static s
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Options of jobs with which the run would be another one. None if no job has any.
+/// Error about options of jobs that would change the run but cannot be passed on. None if no job has any.
 fn refused_options(topology: &Topology, site: usize) -> Option<String> {
     let left = JobRequests::of(&topology.workloads).not_passed(has_users(&topology.sites[site]));
     let refused = describe_left(&left, |fate| if let Fate::Refused(why) = fate { Some(why) } else { None })?;
@@ -228,7 +229,7 @@ impl SlurmSite {
             }
         }
         for ended in self.cluster.take_ended(now.micros() * NANOS_PER_MICRO) {
-            self.check(&ended, &mut actions)?;
+            self.check_ended(&ended, &mut actions)?;
         }
         if !actions.is_empty() {
             // Others may react.
@@ -271,7 +272,10 @@ impl SlurmSite {
                 down.iter().for_each(|one| all.unite(&one.nodes));
                 let (failed, back) = self.jobs.set_down(now, all);
                 // Jobs that have just been lost must not go to nodes that have failed with theirs.
-                orders.splice(0..0, set_nodes(&back, "resume").into_iter().chain(set_nodes(&failed, "down")));
+                orders.splice(
+                    0..0,
+                    node_state_command(&back, "resume").into_iter().chain(node_state_command(&failed, "down")),
+                );
             }
             SiteEvent::Recalled { job } => {
                 self.jobs.withdraw(*job);
@@ -341,7 +345,7 @@ impl SlurmSite {
     }
 
     /// Checks the end of a command. A job that Slurm does not take is rejected.
-    fn check(&mut self, ended: &EndedProgram, actions: &mut Vec<SiteAction>) -> Result<(), Trouble> {
+    fn check_ended(&mut self, ended: &EndedProgram, actions: &mut Vec<SiteAction>) -> Result<(), Trouble> {
         if ended.code == 0 {
             self.record_number(ended);
             return Ok(());
@@ -416,7 +420,7 @@ impl ManagerProgram for SlurmSite {
         })
     }
 
-    /// At the next minute, when it looks.
+    /// True: Slurm checks time limits once a minute, so kills are up to a minute late.
     fn ends_at_walltimes(&self) -> bool {
         true
     }
@@ -499,7 +503,7 @@ fn cancel_command(name: &str) -> Command {
 }
 
 /// The command that sets nodes, which have one core each, to a state. None if there are none.
-fn set_nodes(nodes: &NodeSet, state: &str) -> Option<Command> {
+fn node_state_command(nodes: &NodeSet, state: &str) -> Option<Command> {
     let runs: Vec<String> = nodes.runs().iter().map(|(first, last)| format!("{first}-{last}")).collect();
     let list = format!("NodeName=n[{}]", runs.join(","));
     let state = format!("State={state}");

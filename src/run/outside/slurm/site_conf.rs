@@ -27,7 +27,7 @@ pub struct SiteFiles {
 pub struct Change {
     pub place: String,
     pub was: String,
-    /// Empty if the line is left out.
+    /// New text of the line; empty if the line is left out.
     pub is: String,
     pub why: &'static str,
 }
@@ -383,7 +383,7 @@ impl Lines {
     }
 }
 
-/// Lines of ours.
+/// Lines that are added for this machine.
 fn own_lines(files: &SiteFiles, ground: &Ground<'_>) -> Vec<String> {
     let Ground { folder, host, user, port } = ground;
     let has_accounts = files.accounts.is_some();

@@ -281,7 +281,7 @@ impl Stream {
                 let down = from + drawn.between.draw(drawn.mtbf, random);
                 let up = down + drawn.repair.draw(drawn.mttr, random);
                 let nodes = match drawn.per {
-                    Per::Site => choose_nodes(&self.nodes, drawn.struck(self.nodes.len().into()), random),
+                    Per::Site => choose_nodes(&self.nodes, drawn.failing_count(self.nodes.len().into()), random),
                     Per::Node => self.nodes.clone(),
                 };
                 (up <= Time::LATEST).then_some(Outage { down, up, nodes })

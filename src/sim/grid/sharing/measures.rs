@@ -43,7 +43,7 @@ pub struct Usage {
 
 impl Usage {
     /// Missed work per unit of work.
-    pub fn normalised(&self) -> f64 {
+    pub fn missed_per_work(&self) -> f64 {
         self.missed / self.work
     }
 }

@@ -38,11 +38,11 @@ impl Area {
     }
 
     /// Cost at a rate.
-    pub fn at(self, rate: Rate) -> Area {
+    pub fn cost_at(self, rate: Rate) -> Area {
         self.part(rate.0)
     }
 
-    /// A fraction in thousandths.
+    /// This many thousandths of the area.
     pub fn part(self, thousandths: u32) -> Area {
         let product = u128::from(self.0) * u128::from(thousandths) / 1_000;
         Area(u64::try_from(product).unwrap_or(u64::MAX))

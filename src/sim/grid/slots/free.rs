@@ -100,7 +100,7 @@ impl FreeList {
     /// none.
     pub fn place(&mut self, procs: u32, span: Span, earliest: Time) -> Option<Time> {
         let start = self.find(procs, span, earliest, Time::NEVER)?;
-        self.take_found(start, start + span, |_| ());
+        self.allocate_found(start, start + span, |_| ());
         Some(start)
     }
 
@@ -110,11 +110,11 @@ impl FreeList {
         // The first place ends first.
         let found = self.find(procs, span, earliest, Time::NEVER).filter(|start| *start + span < Time::NEVER);
         let Some(start) = found else { return Time::NEVER };
-        self.take_found(start, start + span, |_| ());
+        self.allocate_found(start, start + span, |_| ());
         start
     }
 
-    /// Start of work, if it is before a limit; [`Self::take_found`] then takes it.
+    /// Start of work, if it is before a limit; [`Self::allocate_found`] then takes it.
     ///
     /// The rule examines each rectangle, and then backwards the others that have begun by its start and last as long as
     /// the work. That start only grows along the list, and so does the required end: a rectangle that is once too short
@@ -194,7 +194,7 @@ impl FreeList {
     fn carve_at(&mut self, place: usize, part: &Part) {
         self.touched.clear();
         self.touched.push((place, part.procs));
-        self.take_found(part.start, part.end(), |_| ());
+        self.allocate_found(part.start, part.end(), |_| ());
     }
 
     /// Allocates the area found last and reports the processors taken from each rectangle; their remainders beside,
@@ -204,7 +204,7 @@ impl FreeList {
     /// and a removed rectangle leaves a gap for additions, so that only the entries between the two are shifted. A gap
     /// keeps its old value, which lasted for all of the work; additions do not (unless the work takes no time), and so
     /// do not equal it.
-    pub fn take_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Allocation)) {
+    pub fn allocate_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Allocation)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
         let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();
         let mut after: SmallVec<[FreeSlot; 8]> = SmallVec::new();

@@ -48,7 +48,7 @@ pub struct BookingId(pub u64);
 pub struct Receipt {
     pub booking: BookingId,
     pub part: Part,
-    /// Its processors and time, at the prices of that time.
+    /// Price of the processors for the booked time, at the prices of these times of day.
     pub rent: Area,
     pub fee: Area,
 }

@@ -15,7 +15,7 @@ pub struct Slot {
     pub span: Span,
     /// The price at its start.
     pub rate: Rate,
-    /// Paid once, for any part.
+    /// Fee that is paid once, for any part of the slot.
     pub fee: Area,
     /// True if fewer processors may be taken, or from a later start.
     pub divisible: bool,
@@ -55,7 +55,7 @@ pub enum BadPart {
 }
 
 impl Slot {
-    /// Its end, if it is not extended.
+    /// End of the slot, if it is not extended.
     pub fn end(&self) -> Time {
         self.start + self.span
     }
@@ -64,15 +64,15 @@ impl Slot {
         Part { procs: self.procs, start: self.start, span: self.span }
     }
 
-    /// Cost of all of it.
+    /// Cost of the whole slot.
     pub fn cost(&self) -> Area {
-        self.whole().area().at(self.rate) + self.fee
+        self.whole().area().cost_at(self.rate) + self.fee
     }
 
     /// Cost of a part, if it may be taken.
     pub fn cost_of(&self, part: &Part) -> Result<Area, BadPart> {
         self.check(part)?;
-        Ok(part.area().at(self.rate) + self.fee)
+        Ok(part.area().cost_at(self.rate) + self.fee)
     }
 
     /// Divisible slots are cut in processors and in time, extensible ones last for as long as requested.

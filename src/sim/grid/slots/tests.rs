@@ -119,7 +119,7 @@ proptest! {
         for (width, length, earliest) in work {
             let mut taken = Vec::new();
             let start = list.find(width, span(length), hours(earliest), Time::NEVER).unwrap();
-            list.take_found(start, start + span(length), |part: Allocation| taken.push(part));
+            list.allocate_found(start, start + span(length), |part: Allocation| taken.push(part));
             let start = start.micros() / (HOUR * 1_000_000);
             prop_assert_eq!(taken.iter().map(|taken| taken.procs).sum::<u32>(), width);
             prop_assert!(start >= earliest && table.fits(width, start, length));

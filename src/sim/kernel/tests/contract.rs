@@ -342,7 +342,7 @@ fn a_servant_that_answers_otherwise_is_named() {
         hub.flush(Contact::All, &mut |_, _| {});
         hub.receive(0, acked(1, Stamp::NEVER, stamp(10))).unwrap();
         // The order and its answer: nothing is waited for.
-        assert_eq!((hub.advance(9), hub.events(), hub.safe()), (Ok(false), 2, Stamp::NEVER));
+        assert_eq!((hub.advance(9), hub.events(), hub.safe_before()), (Ok(false), 2, Stamp::NEVER));
         hub.flush(Contact::All, &mut |_, _| {});
         assert!(hub.finishing());
         hub

@@ -197,7 +197,7 @@ impl<T: FlowTime> Flows<T> {
 struct FoundLinks<'s> {
     links: &'s mut Vec<u32>,
     rounds: &'s mut [u64],
-    /// Number of them that have flows.
+    /// Number of found links that have flows.
     busy: usize,
     round: u64,
 }

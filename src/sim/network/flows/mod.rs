@@ -128,7 +128,7 @@ struct Flow {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FlowPhase {
     Waiting,
-    /// Active until its bundle's clock shows this.
+    /// The data moves; it has arrived once the clock of the flow's bundle shows this.
     Active(f64),
     /// Stopped by an outage with this volume left.
     Held(f64),
@@ -267,7 +267,7 @@ impl<T: FlowTime> Flows<T> {
     }
 
     /// The links of a route.
-    pub fn way(&self, route: RouteId) -> &Arc<[LinkId]> {
+    pub fn route_links(&self, route: RouteId) -> &Arc<[LinkId]> {
         &self.ways[route.0 as usize]
     }
 
@@ -339,7 +339,7 @@ impl<T: FlowTime> Flows<T> {
     /// Removes a flow before its end and returns the volume that it had left.
     pub fn stop(&mut self, flow: FlowId) -> f64 {
         let slot = flow.0 as usize;
-        let left = self.left(flow);
+        let left = self.remaining_volume(flow);
         match self.flows[slot].state {
             FlowPhase::Waiting => {
                 self.waiting.retain(|Reverse((_, _, waiting))| *waiting != flow.0);
@@ -366,7 +366,7 @@ impl<T: FlowTime> Flows<T> {
     }
 
     /// Volume of a flow that has not arrived yet.
-    pub fn left(&self, flow: FlowId) -> f64 {
+    pub fn remaining_volume(&self, flow: FlowId) -> f64 {
         let Flow { bundle, volume, state, .. } = self.flows[flow.0 as usize];
         match state {
             FlowPhase::Waiting => volume,
@@ -377,12 +377,12 @@ impl<T: FlowTime> Flows<T> {
     }
 
     /// Number of flows on a link; 0 for a link that flows do not share.
-    pub fn on(&self, link: LinkId) -> u32 {
+    pub fn flow_count(&self, link: LinkId) -> u32 {
         self.links[link.index()].flows
     }
 }
 
-/// Processing of one moment.
+/// Steps of the simulation.
 impl<T: FlowTime> Flows<T> {
     fn step(&mut self, ended: &mut Vec<EndedFlow<T>>) {
         let first = ended.len();
@@ -496,7 +496,7 @@ impl<T: FlowTime> Flows<T> {
                 link.bundles.push((which, number));
             }
         }
-        self.note(which);
+        self.mark_changed(which);
     }
 
     fn leave(&mut self, which: u32) {
@@ -516,10 +516,10 @@ impl<T: FlowTime> Flows<T> {
                 }
             }
         }
-        self.note(which);
+        self.mark_changed(which);
     }
 
-    fn note(&mut self, which: u32) {
+    fn mark_changed(&mut self, which: u32) {
         let bundle = &mut self.bundles[which as usize];
         if !bundle.changed {
             bundle.changed = true;

@@ -30,9 +30,9 @@ pub struct AllocationQuery {
     pub submitted: Time,
     pub ready: Time,
     pub deadline: Time,
-    /// Never empty.
+    /// Shapes that the request may get; never empty.
     pub shapes: Vec<JobShape>,
-    /// Never empty; ordered by shape, start and site.
+    /// Possible places, ordered by shape, start and site; never empty.
     pub candidates: Vec<CandidateStart>,
 }
 
@@ -87,7 +87,7 @@ struct CandidateLine<'a> {
     /// Number of free nodes.
     width: u32,
     free_from: f64,
-    /// None if they are free for ever.
+    /// None if the nodes are free for ever.
     free_until: Option<f64>,
 }
 

@@ -8,7 +8,7 @@ use crate::grid::{JobId, Worth};
 /// Facts for a bidder.
 #[derive(Debug, Serialize)]
 pub struct BidderFacts<'a> {
-    /// Times at which it is asked.
+    /// The times at which the program is asked for bids.
     pub ask: &'static str,
     /// The kind of bid that wins.
     pub winner: &'static str,

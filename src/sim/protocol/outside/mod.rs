@@ -65,7 +65,7 @@ pub enum SiteAction {
     Requeue {
         job: JobId,
     },
-    /// Ends a running job for another one.
+    /// Ends a running job so that another one gets its nodes.
     Preempt {
         job: JobId,
     },
@@ -78,7 +78,7 @@ pub enum SiteAction {
 /// Requested actions with their times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// Ordered by time; never before the question.
+    /// Actions, ordered by time; never before the question.
     pub actions: Vec<(Time, SiteAction)>,
     /// End of the program's thinking time, in virtual time; no events are delivered to it before.
     pub ready: Time,
@@ -108,7 +108,7 @@ impl<'a, T> Hello<'a, T> {
 pub struct Question<T> {
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Its number, from 1.
+    /// Number of the question, from 1.
     ask: u64,
     t: f64,
     #[serde(flatten)]

@@ -71,10 +71,10 @@ pub struct ProgramManager {
 struct ProgramJob {
     sender: ActorId,
     nodes: u32,
-    /// Without checkpoints.
+    /// Requested time without checkpoints.
     walltime: Span,
     runtime: Span,
-    /// Number of its losses.
+    /// Number of times that it was lost.
     losses: u32,
 }
 
@@ -110,8 +110,8 @@ impl ProgramManager {
     }
 
     /// Duration of a span of work with its checkpoints, if it makes any.
-    fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, nodes))
+    fn with_checkpoints(&self, work: Span, nodes: u32) -> Span {
+        self.attempts.as_ref().map_or(work, |attempts| attempts.with_checkpoints(work, nodes))
     }
 
     /// Accepts a job. Senders know the size of the site, so invalid jobs get no answer.
@@ -120,8 +120,8 @@ impl ProgramManager {
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
             self.waiting.insert(job, ProgramJob { sender, nodes, walltime, runtime, losses });
-            let walltime = self.stretched(walltime, nodes);
-            let runtime = self.stretched(runtime, nodes);
+            let walltime = self.with_checkpoints(walltime, nodes);
+            let runtime = self.with_checkpoints(runtime, nodes);
             self.happened.push((now, SiteEvent::Submitted { job, nodes, walltime, runtime }));
         }
     }
@@ -270,10 +270,15 @@ impl ProgramManager {
         self.free.subtract(&on);
         self.running.insert(job, RunningJobs { on: on.clone(), since: now, work });
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
-        let start =
-            Start::on_whole_nodes(sender, only_task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
+        let start = Start::on_whole_nodes(
+            sender,
+            only_task(job),
+            now,
+            On::These(on.into()),
+            self.with_checkpoints(runtime, nodes),
+        );
         Ok(SiteOrder::Start(Start {
-            walltime: if self.decider.ends_at_walltimes() { Span::MAX } else { self.stretched(walltime, nodes) },
+            walltime: if self.decider.ends_at_walltimes() { Span::MAX } else { self.with_checkpoints(walltime, nodes) },
             // It may be killed at any time.
             ending: Ending::Timed,
             loss,
@@ -284,7 +289,7 @@ impl ProgramManager {
 
     /// Fraction of its work that a job has done.
     fn progress(&self, now: Time, runs: &RunningJobs) -> f64 {
-        let takes = self.stretched(runs.work.runtime, runs.work.nodes);
+        let takes = self.with_checkpoints(runs.work.runtime, runs.work.nodes);
         (now.since(runs.since).micros() as f64 / takes.micros() as f64).min(1.0)
     }
 
@@ -344,9 +349,9 @@ impl Manager for ProgramManager {
         let runtime = left_of(work.runtime, saved);
         let waits = (!lost.loss.is_reported).then(|| {
             self.waiting.insert(job, ProgramJob { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
-            self.stretched(walltime, nodes)
+            self.with_checkpoints(walltime, nodes)
         });
-        self.happened.push((now, SiteEvent::Lost { job, on, waits, runtime: self.stretched(runtime, nodes) }));
+        self.happened.push((now, SiteEvent::Lost { job, on, waits, runtime: self.with_checkpoints(runtime, nodes) }));
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
@@ -356,8 +361,8 @@ impl Manager for ProgramManager {
         self.happened.push((now, SiteEvent::Nodes { down: down.to_vec() }));
     }
 
-    /// A program that starts no job, although nodes keep failing and coming back, may have no answer to that; this
-    /// bound keeps such a run from going on forever.
+    /// False after [`IDLE_CHANGES_MAX`] changes of nodes without a running job, so that a program that never starts its
+    /// jobs does not keep a run going while nodes fail and return.
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
     }
@@ -366,7 +371,7 @@ impl Manager for ProgramManager {
         self.decider.foresee(until);
     }
 
-    /// Once the program has failed, no more is decided, and the run is about to end.
+    /// Does nothing once the program has failed: the run is about to end.
     fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         if self.decider.has_failed() {
             return;
@@ -376,7 +381,7 @@ impl Manager for ProgramManager {
         }
     }
 
-    /// Without jobs there is nothing to order, even if events are reported.
+    /// [`Time::NEVER`] without jobs: a program cannot give orders then, even if events are reported to it.
     fn send_floor(&self, at: Time) -> Time {
         if self.waiting.is_empty() && self.running.is_empty() { Time::NEVER } else { at }
     }

@@ -17,11 +17,11 @@ const BLOCK: usize = 64;
 /// Upper bounds of what a job may request to start behind the head of a queue. A job within them may still not start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Most nodes of a job that ends before the head starts.
+    /// Largest width of a job that ends before the head starts: the nodes that are free now.
     pub nodes: u32,
-    /// Most nodes of any other job; at most `nodes`.
+    /// Largest width of a job that runs beside the head: the nodes that the head leaves free; at most `nodes`.
     pub nodes_beside_head: u32,
-    /// Longest walltime of a job that ends before the head starts.
+    /// Longest walltime of a job that ends before the head starts: the time until that start.
     pub until_head: Span,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct BlockQueue {
 #[derive(Clone, Debug)]
 struct Block {
     jobs: Vec<Waiting>,
-    /// No job requests fewer nodes.
+    /// Lower bound of the nodes that a job requests.
     fewest_nodes: u32,
-    /// No job requests less time.
+    /// Lower bound of the time that a job requests.
     shortest: Span,
 }
 

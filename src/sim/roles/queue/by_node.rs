@@ -34,7 +34,7 @@ struct ByNode<S> {
 #[derive(Clone)]
 struct Shadow<S> {
     start: Time,
-    /// Free nodes that are not in it.
+    /// Free nodes that the reservation of the head does not need.
     spare: S,
     spare_count: u32,
 }

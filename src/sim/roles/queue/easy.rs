@@ -15,11 +15,11 @@ use crate::time::Time;
 /// Jobs that may overtake the head of the queue, if they do not delay it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backfill {
-    /// None: first come, first served.
+    /// No job overtakes: first come, first served.
     None,
-    /// All jobs that fit.
+    /// All jobs that fit may overtake.
     All,
-    /// Jobs ahead of the first one that does not fit.
+    /// Jobs ahead of the first one that does not fit may overtake.
     UntilMisfit,
 }
 
@@ -44,7 +44,7 @@ pub(super) trait NodePool: Clone + Send + 'static {
     /// Subtracts a follower that has started from the nodes beside the head's reservation.
     fn shrink_shadow(&self, now: Time, request: &NodeRequest, room: &Self::Room, shadow: &mut Self::Shadow);
     fn start_job(&mut self, now: Time, request: &NodeRequest, room: Self::Room) -> NodeSet;
-    /// See [`Policy::adopt`].
+    /// Takes over a running job, like [`Policy::adopt`].
     fn adopt(&mut self, _now: Time, _request: &NodeRequest, _nodes: &NodeSet) -> bool {
         false
     }
@@ -65,7 +65,7 @@ pub(super) struct Easy<S: NodePool> {
     supply: S,
     backfill: Backfill,
     ranking: Ranking,
-    /// In order of rank.
+    /// Waiting jobs in order of rank.
     queue: BlockQueue,
     /// Number of jobs of the queue that have been tried without success since something became free.
     tried: usize,

@@ -14,7 +14,7 @@ pub struct Story {
     pub order: QueueOrder,
     pub reserved: Vec<Reserved>,
     pub jobs: Vec<Rigid>,
-    /// Ascending, in seconds.
+    /// Changes with their times in seconds, ascending.
     pub changes: Vec<(u64, SiteChange)>,
 }
 

@@ -12,7 +12,7 @@ const MOST: usize = 12;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoSooner {
-    /// Oldest first.
+    /// Known bounds, the oldest first.
     known: Vec<KnownStart>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct NoSooner {
 struct KnownStart {
     nodes: u32,
     span: Span,
-    /// Starts before this have no room.
+    /// Time before which no start has room.
     until: Time,
 }
 
@@ -42,7 +42,7 @@ impl NoSooner {
     }
 
     /// Adds a bound: no room for this many nodes for this long before `until`.
-    pub fn note(&mut self, nodes: u32, span: Span, until: Time) {
+    pub fn add_bound(&mut self, nodes: u32, span: Span, until: Time) {
         let new = KnownStart { nodes, span, until };
         if self.known.iter().any(|known| known.implies_bound(&new)) {
             return;
@@ -55,7 +55,7 @@ impl NoSooner {
     }
 
     /// Lowers the bounds after nodes became free at `from`.
-    pub fn freed(&mut self, from: Time) {
+    pub fn lower_bounds(&mut self, from: Time) {
         for known in &mut self.known {
             known.until = known.until.min(first_that_reaches(from, known.span));
         }
@@ -127,7 +127,7 @@ mod tests {
                         let (start, end, nodes) = placed.swap_remove(place % placed.len());
                         if end > now {
                             counts.remove(at(start.max(now)), at(end), nodes);
-                            no_sooner.freed(at(start.max(now)));
+                            no_sooner.lower_bounds(at(start.max(now)));
                         }
                     }
                     Event::Remove(_) => {}
@@ -136,7 +136,7 @@ mod tests {
                         let from = no_sooner.than(nodes, span).max(at(now));
                         let found = counts.earliest(from, span, NODES - nodes);
                         prop_assert_eq!(found, counts.earliest(at(now), span, NODES - nodes));
-                        no_sooner.note(nodes, span, found);
+                        no_sooner.add_bound(nodes, span, found);
                         prop_assert!(no_sooner.known.len() <= MOST);
                     }
                     Event::Advance(by) => {

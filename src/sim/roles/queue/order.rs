@@ -17,7 +17,7 @@ pub(super) struct Waiting {
     since: Time,
     /// Number in order of arrival; negative for a job that came back to the head, the latest first.
     number: i64,
-    /// Read by `multifactor` only.
+    /// Part of the rank that stays while the job waits; read by the order `multifactor` only.
     standing: Standing,
 }
 
@@ -40,7 +40,7 @@ impl Ranking {
         Ranking { order, arrived: 0, returned: 0, priorities: None }
     }
 
-    /// The order `multifactor` by the rules of a site.
+    /// Creates the order `multifactor` by the rules of a site.
     pub fn multifactor(rules: Arc<MultifactorRules>) -> Ranking {
         let priorities = Some(Box::new(Priorities::new(rules)));
         Ranking { priorities, ..Ranking::new(QueueOrder::Multifactor) }
@@ -51,7 +51,7 @@ impl Ranking {
         self.waiting(now, request, self.arrived)
     }
 
-    /// A job that precedes all others, in every order.
+    /// Makes a job precede all others, in every order.
     pub(super) fn first(&mut self, now: Time, request: NodeRequest) -> Waiting {
         self.returned -= 1;
         self.waiting(now, request, self.returned)
@@ -66,7 +66,7 @@ impl Ranking {
         Waiting { request, since: now, number, standing }
     }
 
-    /// Records a start.
+    /// Records the start of a job, as ranks may depend on usage.
     pub(super) fn start_job(&mut self, now: Time, job: &Waiting) {
         if let Some(priorities) = &mut self.priorities {
             priorities.start_job(now, &job.request, job.standing);
@@ -81,7 +81,7 @@ impl Ranking {
         }
     }
 
-    /// Records an end.
+    /// Records the end of a job, as ranks may depend on usage.
     pub(super) fn end_job(&mut self, now: Time, job: TaskId) {
         if let Some(priorities) = &mut self.priorities {
             priorities.end_job(now, job);

@@ -32,7 +32,7 @@ impl<P: NodePlan> Places<P> {
     pub fn remove(&mut self, start: Time, end: Time, room: &P::Room) {
         self.plan.remove(start, end, room);
         if start < Time::NEVER {
-            self.no_sooner.freed(start);
+            self.no_sooner.lower_bounds(start);
         }
     }
 
@@ -46,7 +46,7 @@ impl<P: NodePlan> Places<P> {
         let from = self.no_sooner.than(request.nodes, request.walltime).max(now);
         let (start, room) = self.plan.earliest_place(from, &request);
         self.plan.insert(start, start + request.walltime, &room);
-        self.note(now, &request, start);
+        self.add_bound(now, &request, start);
         PlannedJob { waiting, start, room }
     }
 
@@ -66,21 +66,21 @@ impl<P: NodePlan> Places<P> {
             Some(self.plan.earliest_place(no_sooner.max(now), request)).filter(|(earliest, _)| *earliest < Time::NEVER)
         };
         let Some((earliest, better)) = better else {
-            self.note(now, planned.request(), planned.start);
+            self.add_bound(now, planned.request(), planned.start);
             return false;
         };
         assert!(earliest <= *start, "a place in the plan only ever moves ahead");
         self.take_out(planned);
         (planned.start, planned.room) = (earliest, better);
         self.insert(planned.start, planned.end(), &planned.room);
-        self.note(now, planned.request(), earliest);
+        self.add_bound(now, planned.request(), earliest);
         true
     }
 
     /// Adds the bound of a search that found `start`, unless it is now.
-    fn note(&mut self, now: Time, request: &NodeRequest, start: Time) {
+    fn add_bound(&mut self, now: Time, request: &NodeRequest, start: Time) {
         if start > now {
-            self.no_sooner.note(request.nodes, request.walltime, start);
+            self.no_sooner.add_bound(request.nodes, request.walltime, start);
         }
     }
 

@@ -8,18 +8,18 @@ use super::{NodeRequest, Reserved, Step};
 use crate::grid::{Calendar, Counts, NodeSet};
 use crate::time::Time;
 
-/// A plan of places.
+/// A plan of the nodes of a site over time, in which each waiting job has a place.
 pub(super) trait NodePlan: Clone + Send + 'static {
-    /// Nodes of a place.
+    /// The nodes of a place: their identities, or only their number.
     type Room: Clone + Send;
     /// True if running jobs may be moved.
     const MOVES: bool;
 
     /// Nodes of a booking.
     fn room_of(booking: &Reserved) -> Self::Room;
-    /// True if there is room from start to end.
+    /// True if these nodes are free from start to end.
     fn is_room_free(&self, start: Time, end: Time, room: &Self::Room) -> bool;
-    /// True if running jobs and bookings leave room.
+    /// True if running jobs and bookings leave these nodes free.
     fn has_room<'a>(
         &self,
         running: impl Iterator<Item = (Time, &'a NodeSet)>,
@@ -45,8 +45,9 @@ pub(super) trait NodePlan: Clone + Send + 'static {
     /// Nodes for a job that starts.
     fn take_nodes(&mut self, room: &Self::Room, until: Time) -> NodeSet;
     fn give_back(&mut self, nodes: &NodeSet);
-    /// Bookings come, go, begin and end.
+    /// Reserves the nodes of a booking; running jobs and other bookings leave room for it.
     fn add_booking(&mut self, booking: &Reserved);
+    /// Frees the rest of a booking.
     fn release_booking(&mut self, booking: &Reserved);
     fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
     fn next_booking_change(&self) -> Option<Time>;

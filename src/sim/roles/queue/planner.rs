@@ -36,11 +36,11 @@ struct QueuePlanner<P: NodePlan> {
     places: Places<P>,
     replan: Replan,
     ranking: Ranking,
-    /// In order of rank.
+    /// Waiting jobs in order of rank, with their places.
     queue: Vec<PlannedJob<P::Room>>,
     /// Bookings that are not over.
     booked: Vec<Reserved>,
-    /// Sorted by (until, job).
+    /// Running jobs, sorted by (until, job).
     running: Vec<PlannedRun<P::Room>>,
     /// True if nodes have become free that the plan does not use yet.
     stale: bool,
@@ -78,7 +78,7 @@ impl<P: NodePlan> QueuePlanner<P> {
         }
     }
 
-    fn freshen(&mut self, now: Time) {
+    fn refresh_plan(&mut self, now: Time) {
         if !std::mem::take(&mut self.stale) {
             return;
         }
@@ -158,7 +158,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
     fn submit_job(&mut self, now: Time, request: NodeRequest) {
         // A plan in another order has no place for the job.
         self.stale |= self.replan == Replan::FromScratch && self.ranking.has_stepped(now);
-        self.freshen(now);
+        self.refresh_plan(now);
         self.places.advance(now);
         let new = self.ranking.arrival(now, request);
         let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].waiting);
@@ -229,7 +229,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
 
     /// Waiting jobs have the first choice of freed nodes.
     fn add_booking(&mut self, now: Time, booking: &Reserved) {
-        self.freshen(now);
+        self.refresh_plan(now);
         self.close_nodes(now, std::slice::from_ref(booking));
     }
 
@@ -280,7 +280,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
 
     fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.booked.retain(|booking| booking.until > now);
-        self.freshen(now);
+        self.refresh_plan(now);
         self.places.advance(now);
         self.make_way(now, steps);
         if self.next > now {
@@ -328,7 +328,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         if let Some(extra) = extra {
             future.add_booking(now, extra);
         }
-        future.freshen(now);
+        future.refresh_plan(now);
         queue_starts(&future)
     }
 }

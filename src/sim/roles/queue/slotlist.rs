@@ -25,7 +25,7 @@ struct SlotList {
     queue: Vec<(Waiting, Time)>,
     /// Bookings that are not over, in order of arrival.
     booked: Vec<Reserved>,
-    /// Sorted by (until, job).
+    /// Running jobs, sorted by (until, job).
     running: Vec<RunningJob>,
     labels: Labels,
     /// True if nodes are free or taken that the list does not know of.
@@ -48,11 +48,11 @@ impl SlotList {
         let queue = Vec::new();
         let running = Vec::new();
         let mut site = SlotList { nodes, list, ranking, queue, booked, running, labels, stale: true };
-        site.freshen(Time::ZERO);
+        site.refresh_plan(Time::ZERO);
         site
     }
 
-    fn freshen(&mut self, now: Time) {
+    fn refresh_plan(&mut self, now: Time) {
         if !std::mem::take(&mut self.stale) {
             return;
         }
@@ -89,7 +89,7 @@ impl Policy for SlotList {
     }
 
     fn submit_job(&mut self, now: Time, request: NodeRequest) {
-        self.freshen(now);
+        self.refresh_plan(now);
         self.list.trim(now);
         let start = place_job(&mut self.list, now, &request);
         let new = self.ranking.arrival(now, request);
@@ -143,7 +143,7 @@ impl Policy for SlotList {
 
     fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.booked.retain(|booking| booking.until > now);
-        self.freshen(now);
+        self.refresh_plan(now);
         self.make_way(now, steps);
         let SlotList { queue, running, labels, ranking, .. } = self;
         queue.retain(|(waiting, start)| {
@@ -174,7 +174,7 @@ impl Policy for SlotList {
         }
         let mut future = self.clone();
         extra.iter().for_each(|extra| future.add_booking(now, extra));
-        future.freshen(now);
+        future.refresh_plan(now);
         list_starts(&future)
     }
 }

@@ -31,7 +31,7 @@ impl Bulk for Rigid {
     }
 }
 
-/// Times and nodes of a job's run.
+/// The run of a job: its times and nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     pub start: Time,
@@ -109,7 +109,7 @@ pub(super) fn play_among(
 pub struct QueueState<'a> {
     pub now: Time,
     pub running: &'a [RunningRigid],
-    /// In order of arrival.
+    /// Waiting jobs in order of arrival.
     pub waiting: &'a [Rigid],
 }
 

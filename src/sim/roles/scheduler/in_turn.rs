@@ -59,7 +59,7 @@ impl Manager for InTurn {
             }
             let loss = self.attempts.starts_for_giver(cores);
             let start =
-                Start::on_whole_nodes(sender, task, now, On::from_plan(planned, cores), loss.stretched(runtime));
+                Start::on_whole_nodes(sender, task, now, On::from_plan(planned, cores), loss.with_checkpoints(runtime));
             orders.push(SiteOrder::Start(Start { loss, ..start }));
         }
     }

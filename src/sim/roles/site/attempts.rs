@@ -23,13 +23,13 @@ impl Attempts {
     }
 
     /// Checkpoints of a task on this many nodes.
-    fn saves(&self, nodes: u32) -> Option<CheckpointSchedule> {
-        self.recovery.saves(&self.failures, self.nodes, nodes)
+    fn checkpoint_schedule(&self, nodes: u32) -> Option<CheckpointSchedule> {
+        self.recovery.checkpoint_schedule(&self.failures, self.nodes, nodes)
     }
 
     /// Duration of a span of work on this many nodes, with its checkpoints.
-    pub fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.saves(nodes).map_or(work, |saves| saves.stretched(work))
+    pub fn with_checkpoints(&self, work: Span, nodes: u32) -> Span {
+        self.checkpoint_schedule(nodes).map_or(work, |saves| saves.with_checkpoints(work))
     }
 
     /// Treatment of a task that starts after this many losses. If its loss is to be reported to its sender, the site
@@ -37,12 +37,12 @@ impl Attempts {
     pub fn starts(&self, losses: u32, nodes: u32) -> Loss {
         let is_last = losses.saturating_add(1) >= self.recovery.attempts;
         let is_reported = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
-        Loss { saves: self.saves(nodes), is_reported }
+        Loss { saves: self.checkpoint_schedule(nodes), is_reported }
     }
 
     /// Treatment of a task whose sender decides about losses.
     pub fn starts_for_giver(&self, nodes: u32) -> Loss {
-        Loss { saves: self.saves(nodes), is_reported: true }
+        Loss { saves: self.checkpoint_schedule(nodes), is_reported: true }
     }
 }
 

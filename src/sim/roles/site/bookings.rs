@@ -71,7 +71,7 @@ impl Bookings {
     }
 
     /// Nodes booked during some of that time.
-    pub fn over(&self, from: Time, until: Time) -> NodeSet {
+    pub fn nodes_booked(&self, from: Time, until: Time) -> NodeSet {
         Reserved::nodes_within(self.all.values().map(|booking| &booking.held), from, until)
     }
 
@@ -81,7 +81,7 @@ impl Bookings {
 
     /// Reservation that a booking asks for; None if it is invalid at this site or its task is already here. Does not
     /// check for room.
-    pub fn wanted(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
+    pub fn wanted_reservation(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
         let Book { task, start, ref nodes, walltime, runtime, .. } = *book;
         let held = Reserved { from: start, until: start + walltime, nodes: nodes.clone() };
         let is_here = nodes.runs().last().is_some_and(|last| last.1 < site.total());
@@ -116,7 +116,7 @@ impl Bookings {
     }
 
     /// Marks a booked task as lost; false if it is not booked.
-    pub fn lose(&mut self, task: TaskId) -> bool {
+    pub fn mark_lost(&mut self, task: TaskId) -> bool {
         let lost = self.all.get_mut(&task);
         lost.map(|booking| booking.stage = BookingStage::Lost).is_some()
     }
@@ -150,7 +150,7 @@ impl Bookings {
         let BookingStage::Ready(runtime) = booking.stage else { unreachable!("a task that starts is ready") };
         booking.stage = BookingStage::Begun;
         let loss = loss(booking.held.nodes.len());
-        booking.begin(task, now, loss.stretched(runtime), loss)
+        booking.begin(task, now, loss.with_checkpoints(runtime), loss)
     }
 
     /// Computes the next start, after all possible starts of this instant; `has_room_from` is the time from which a

@@ -36,22 +36,22 @@ impl Site {
             let nodes = change.nodes;
             let since = change.at;
             if change.is_up {
-                self.tasks.nodes.mend(&nodes);
+                self.tasks.nodes.mark_up(&nodes);
                 out.log(Record::Up { cores: nodes, since });
                 continue;
             }
-            for slot in self.tasks.on(&nodes) {
-                self.lose(now, slot, out);
+            for slot in self.tasks.slots_on(&nodes) {
+                self.remove_lost_task(now, slot, out);
             }
-            self.tasks.nodes.fail(&nodes);
+            self.tasks.nodes.mark_down(&nodes);
             out.log(Record::Down { cores: nodes, since });
         }
         self.manager.are_down(now, &expected);
         self.expected = expected;
     }
 
-    /// Removes a task on a failed node.
-    fn lose(&mut self, now: Time, slot: usize, out: &mut Out) {
+    /// Removes a task, one of whose nodes failed.
+    fn remove_lost_task(&mut self, now: Time, slot: usize, out: &mut Out) {
         let saved = self.log_checkpoints(now, slot, false, out);
         let running = self.tasks.finish(slot);
         let Running { task, sender, started, ending, loss, .. } = running;

@@ -139,7 +139,7 @@ pub enum SiteOrder {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     pub task: TaskId,
-    /// Sender of the task, which is told of its end.
+    /// Sender of the task, which gets the message about its end.
     pub sender: ActorId,
     /// Now, or a later time that only an order to drop the task can change.
     pub at: Time,
@@ -193,12 +193,12 @@ pub struct Loss {
 
 impl Loss {
     /// Duration of a span of its work, with its checkpoints.
-    pub fn stretched(&self, work: Span) -> Span {
-        self.saves.map_or(work, |saves| saves.stretched(work))
+    pub fn with_checkpoints(&self, work: Span) -> Span {
+        self.saves.map_or(work, |saves| saves.with_checkpoints(work))
     }
 }
 
-/// Owner of the decision when a task ends.
+/// The party that determines the end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Settled: it is never suspended and does not share its nodes, so its end is sent at once, with its later time.

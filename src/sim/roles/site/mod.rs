@@ -142,7 +142,7 @@ impl Site {
         starting.into_iter().for_each(|slot| self.start(slot, out));
     }
 
-    /// True if the task has been rescheduled since.
+    /// True if an expected event is void, as the task has been rescheduled since.
     fn is_void(&self, due: &Due) -> bool {
         self.tasks.get(due.slot).is_none_or(|running| running.serial != due.serial)
     }
@@ -191,7 +191,7 @@ impl Site {
         self.schedule(slot, out);
     }
 
-    /// Schedules the end of a task as things stand.
+    /// Schedules the end of a task, provided that nothing changes until then.
     fn schedule(&mut self, slot: usize, out: &mut Out) {
         let running = self.tasks.at(slot);
         let end = if running.ending == Ending::Ordered { Time::NEVER } else { running.outlook().end };

@@ -17,7 +17,7 @@ pub(super) struct Nodes {
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     tasks: u32,
-    /// In billionths.
+    /// CPU share in billionths.
     cpu: u64,
     memory: u64,
 }
@@ -73,7 +73,7 @@ impl Nodes {
             self.free_count -= nodes.len();
             return;
         }
-        let cpu = given_cpu(demand.cpu, share);
+        let cpu = used_billionths(demand.cpu, share);
         for node in nodes.each() {
             let at = node as usize;
             if at >= self.shared.len() {
@@ -100,8 +100,8 @@ impl Nodes {
         if demand == Demand::NODE {
             return;
         }
-        let before = given_cpu(demand.cpu, before);
-        let cpu = given_cpu(demand.cpu, share);
+        let before = used_billionths(demand.cpu, before);
+        let cpu = used_billionths(demand.cpu, share);
         for node in layers.each().flat_map(NodeSet::each) {
             let taken = &mut self.shared[node as usize];
             taken.cpu = taken.cpu - before + cpu;
@@ -112,14 +112,14 @@ impl Nodes {
     }
 
     /// Marks nodes without tasks as down, so that no task gets them.
-    pub fn fail(&mut self, nodes: &NodeSet) {
+    pub fn mark_down(&mut self, nodes: &NodeSet) {
         assert!(self.free.contains(nodes), "of nodes {nodes}, which are down, some are taken");
         self.free.subtract(nodes);
         self.free_count -= nodes.len();
     }
 
     /// Marks nodes as up.
-    pub fn mend(&mut self, nodes: &NodeSet) {
+    pub fn mark_up(&mut self, nodes: &NodeSet) {
         self.free.insert(nodes);
         self.free_count += nodes.len();
     }
@@ -142,7 +142,7 @@ impl Nodes {
             self.free_count += nodes.len();
             return;
         }
-        let cpu = given_cpu(demand.cpu, share);
+        let cpu = used_billionths(demand.cpu, share);
         for node in nodes.each() {
             let taken = &mut self.shared[node as usize];
             taken.tasks = taken.tasks.checked_sub(1).expect("what is given back was taken");
@@ -156,6 +156,6 @@ impl Nodes {
     }
 }
 
-fn given_cpu(cpu: Share, share: f64) -> u64 {
+fn used_billionths(cpu: Share, share: f64) -> u64 {
     (cpu.billionths() as f64 * share) as u64
 }

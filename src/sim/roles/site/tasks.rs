@@ -27,7 +27,7 @@ pub struct Running {
     pub sender: ActorId,
     pub demand: Demand,
     pub state: TaskState,
-    /// Start, past or settled.
+    /// Start: in the past, or settled in advance.
     pub started: Time,
     pub ending: Ending,
     pub loss: Loss,
@@ -47,7 +47,7 @@ pub struct Running {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskState {
-    /// Settled to start later.
+    /// The task is settled to start later.
     Coming(On),
     Running(Layers),
     Suspended,
@@ -90,7 +90,7 @@ impl Tasks {
     }
 
     /// Slots of the tasks on some of these nodes, in the order in which they would end.
-    pub(super) fn on(&self, nodes: &NodeSet) -> Vec<usize> {
+    pub(super) fn slots_on(&self, nodes: &NodeSet) -> Vec<usize> {
         let slots = self.slots.iter().enumerate().filter_map(|(slot, running)| Some((slot, running.as_ref()?)));
         let mut there: Vec<_> =
             slots.filter(|(_, one)| runs_on(one, nodes)).map(|(slot, one)| (one.rank, one.task, slot)).collect();
@@ -250,7 +250,7 @@ impl Running {
         }
     }
 
-    /// Time at which it is killed, as things stand.
+    /// Time at which it is killed if nothing changes until then.
     pub fn until(&self) -> Time {
         self.since + self.allowed
     }
@@ -259,7 +259,7 @@ impl Running {
         self.outlook().end
     }
 
-    /// End as things stand.
+    /// Expected end if nothing changes until then.
     pub(super) fn outlook(&self) -> Outlook {
         let runtime = self.runtime.micros();
         let left = match self.share {
@@ -280,7 +280,7 @@ impl Running {
         (work - self.done).abs() <= 1.0 + work * 1e-9
     }
 
-    /// Run time done by `then` at its current share.
+    /// Run time that it will have done by `then` at its current share.
     pub(super) fn ran_by(&self, then: Time) -> Span {
         let ran = self.done as u64 + (self.share * then.since(self.from).micros() as f64) as u64;
         Span::from_micros(ran).min(self.runtime)

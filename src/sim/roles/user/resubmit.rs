@@ -16,13 +16,13 @@ use crate::time::{Span, Time};
 pub struct Resubmit {
     script: Script,
     patience: Span,
-    /// Resubmissions of a job, at most.
+    /// Largest number of resubmissions of a job.
     most: u32,
     /// Jobs in queues, as far as the user knows.
     waiting: BTreeMap<JobId, QueuedJob>,
     /// Jobs by the time at which patience ends.
     due: BTreeMap<Time, Vec<JobId>>,
-    /// Next time of the script.
+    /// Time at which the script acts next.
     next: Time,
 }
 
@@ -49,12 +49,12 @@ impl Resubmit {
             }
         });
         for (time, to, enqueue) in sent {
-            self.note(time, to, &enqueue, 0, out);
+            self.start_patience(time, to, &enqueue, 0, out);
         }
     }
 
     /// Starts the patience of a job.
-    fn note(&mut self, time: Time, at: ActorId, enqueue: &Enqueue, tries: u32, out: &mut Out) {
+    fn start_patience(&mut self, time: Time, at: ActorId, enqueue: &Enqueue, tries: u32, out: &mut Out) {
         // A job for a specific site does not go elsewhere.
         if tries >= self.most || enqueue.site.is_some() {
             return;
@@ -100,7 +100,7 @@ impl Planner for Resubmit {
         let QueuedJob { at, enqueue, tries } = self.waiting.remove(&task.job).expect("it waits there");
         if in_time {
             out.send(at, Message::Enqueue(enqueue.clone()));
-            self.note(now, at, &enqueue, tries + 1, out);
+            self.start_patience(now, at, &enqueue, tries + 1, out);
         }
     }
 }

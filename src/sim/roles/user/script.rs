@@ -43,14 +43,14 @@ impl Script {
     }
 
     /// Adds streams of messages.
-    pub fn later(self, later: Vec<StreamedJobs>) -> Script {
+    pub fn with_streams(self, later: Vec<StreamedJobs>) -> Script {
         let mut coming = MinTree::new(later.len(), SILENCE);
         later.iter().enumerate().for_each(|(index, later)| coming.set(index, next_send(later)));
         Script { later, coming, ..self }
     }
 
     /// Adds jobs that follow others after a think time.
-    pub fn then(self, then: Vec<Followers>) -> Script {
+    pub fn with_followers(self, then: Vec<Followers>) -> Script {
         Script { then, ..self }
     }
 
@@ -116,7 +116,7 @@ impl Script {
     }
 }
 
-/// Sorts after every message.
+/// Placeholder without a message, which sorts after every message.
 const SILENCE: (Time, JobId) = (Time::NEVER, JobId(u32::MAX));
 
 fn next_send(later: &StreamedJobs) -> (Time, JobId) {

@@ -10,7 +10,7 @@ use crate::time::{Span, Time};
 
 /// The jobs of a workload, in order of arrival.
 pub trait JobStore: fmt::Debug + Send + Sync {
-    /// Arrival of the job at an index, and its message.
+    /// Arrival time and message of the job at an index.
     fn job_message(&self, place: u32) -> (Time, Message);
 }
 
@@ -60,20 +60,20 @@ impl Iterator for StreamedJobs {
 pub struct Followers {
     to: ActorId,
     stock: Arc<dyn JobStore>,
-    /// Sorted by the job that they follow.
+    /// Followers, sorted by the job that they follow.
     followers: Vec<Follower>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Follower {
-    /// The job that it follows.
+    /// The job that this one follows.
     pub before: JobId,
     pub place: u32,
     pub think: Span,
 }
 
 impl Follower {
-    /// Index of a follower that has been submitted.
+    /// Index that marks a follower as submitted.
     const GONE: u32 = u32::MAX;
 }
 
@@ -95,7 +95,7 @@ impl Followers {
     }
 
     /// All remaining followers, each with the job that it follows.
-    pub fn left(&self) -> impl Iterator<Item = (JobId, Message)> {
+    pub fn remaining(&self) -> impl Iterator<Item = (JobId, Message)> {
         let left = self.followers.iter().filter(|follower| follower.place != Follower::GONE);
         left.map(|follower| (follower.before, self.stock.job_message(follower.place).1))
     }

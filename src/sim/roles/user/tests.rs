@@ -57,7 +57,7 @@ fn streamed_messages_equal_those_made_in_advance() {
             let places = rest.places().filter(|place| place % 3 == 1).collect();
             StreamedJobs::new(ActorId(0), Arc::new(rest), places)
         });
-        let user = user.later(later.collect());
+        let user = user.with_streams(later.collect());
         judge::run_actors(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])
     };
     let all = messages(usize::MAX);

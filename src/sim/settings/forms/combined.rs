@@ -119,7 +119,7 @@ pub struct Checked<F, E, C> {
 impl<T, F: Form<T>, E: Display, C: Fn(&T) -> bool> Form<T> for Checked<F, E, C> {
     fn read_value(&self, field: &Field<'_>) -> Option<T> {
         let value = self.form.read_value(field)?;
-        if (self.fits)(&value) { Some(value) } else { field.wrong(&self.expected) }
+        if (self.fits)(&value) { Some(value) } else { field.report_wrong(&self.expected) }
     }
 
     fn toml_text(&self, value: &T) -> Option<String> {

@@ -29,7 +29,7 @@ impl Form<bool> for Flag {
 /// A whole number of a range.
 impl<T: TryFrom<i128> + PartialOrd + Display + Copy + TryInto<u64>> Form<T> for RangeInclusive<T> {
     fn read_value(&self, field: &Field<'_>) -> Option<T> {
-        field.whole(self.clone())
+        field.whole_number(self.clone())
     }
 
     fn toml_text(&self, value: &T) -> Option<String> {
@@ -45,7 +45,7 @@ impl<T: TryFrom<i128> + PartialOrd + Display + Copy + TryInto<u64>> Form<T> for 
 /// A number of a range.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// Complete expectation for errors.
+    /// Description of a valid value, for errors.
     expected: &'static str,
     least: f64,
     most: f64,

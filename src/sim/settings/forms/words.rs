@@ -120,7 +120,7 @@ pub const NAME: &str = "a name of at most 63 small letters, digits and hyphens";
 impl Form<String> for Name {
     fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let text = field.text(NAME)?;
-        if is_name(text) { Some(text.to_owned()) } else { field.wrong(NAME) }
+        if is_name(text) { Some(text.to_owned()) } else { field.report_wrong(NAME) }
     }
 
     fn toml_text(&self, value: &String) -> Option<String> {

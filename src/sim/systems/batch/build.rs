@@ -81,7 +81,7 @@ impl System for Batch {
                     })
             }
         };
-        let may_fail = grid.sites.iter().any(|(id, _)| grid.fails(*id).is_some());
+        let may_fail = grid.sites.iter().any(|(id, _)| grid.site_failures(*id).is_some());
         !counts_work
             && !may_fail
             && !grid.is_linked

@@ -16,7 +16,7 @@ use crate::time::Time;
 /// The claims to one site.
 pub struct NodeClaims {
     nodes: u32,
-    /// True if its policy only counts.
+    /// True if the site's policy only counts nodes.
     counts: bool,
     /// Reservations, then bookings in the order in which they were made.
     standing: Vec<NodeClaim>,
@@ -29,7 +29,7 @@ struct NodeClaim {
     /// The task that is to run there, if it is not just reserved.
     task: Option<TaskId>,
     held: Reserved,
-    /// Time from which there is room for it.
+    /// Time from which the claim has room.
     from: Time,
 }
 
@@ -47,7 +47,7 @@ impl NodeClaims {
     }
 
     /// All nodes claimed for some of that time.
-    pub fn over(&self, from: Time, until: Time) -> NodeSet {
+    pub fn nodes_claimed(&self, from: Time, until: Time) -> NodeSet {
         Reserved::nodes_within(self.standing.iter().map(|claim| &claim.held), from, until)
     }
 
@@ -110,7 +110,7 @@ impl NodeClaims {
         if self.counts {
             self.make_room(now, running);
         }
-        let wanted = self.wanted(now);
+        let wanted = self.wanted_reservations(now);
         for entered in
             self.entered.extract_if(.., |entered| !wanted.iter().any(|wanted| claims_same_rest(entered, wanted, now)))
         {
@@ -127,7 +127,7 @@ impl NodeClaims {
     }
 
     /// The claims that have room, and the failed nodes outside of them.
-    fn wanted(&self, now: Time) -> Vec<Reserved> {
+    fn wanted_reservations(&self, now: Time) -> Vec<Reserved> {
         let fitting = self.standing.iter().filter(|claim| claim.from < claim.held.until);
         let mut wanted: Vec<Reserved> =
             fitting.map(|claim| Reserved { from: claim.from, ..claim.held.clone() }).collect();
@@ -197,7 +197,7 @@ fn times_outside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) ->
     all
 }
 
-/// Number of occupied nodes of a site over time.
+/// Room at a site: the number of occupied nodes over time.
 struct Room<'a> {
     nodes: u32,
     counts: Counts,

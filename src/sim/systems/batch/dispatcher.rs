@@ -65,9 +65,9 @@ struct Again {
 enum DispatchPhase {
     /// Its input is under way; the message goes to its site when the input has arrived.
     Awaited(Message),
-    /// Its site has it.
+    /// The site has the job.
     Given,
-    /// It has ended, and its output is on its way.
+    /// The job has ended, and its output is on its way.
     Returning,
 }
 
@@ -105,7 +105,9 @@ impl Dispatcher {
         let allowed = Allowed { site, kind };
         // No honest user submits anything else.
         if job.tasks.len() != 1
-            || !staging.as_ref().is_none_or(|staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging)))
+            || !staging
+                .as_ref()
+                .is_none_or(|staging| self.stager.as_ref().is_some_and(|stager| stager.is_valid(staging)))
         {
             return;
         }
@@ -130,7 +132,7 @@ impl Dispatcher {
                 self.add_work(number, work);
                 let place = &mut self.places[number];
                 let (_, losses) = self.returned.get(&job.id).copied().unwrap_or_default();
-                let give = place.give(&job, needs.unwrap_or(Needs::NODE), losses);
+                let give = place.job_message(&job, needs.unwrap_or(Needs::NODE), losses);
                 let comes_back = place.news.is_some() && self.recovery.killed == Killed::Back;
                 let saved = Span::ZERO;
                 let again = comes_back.then(|| Again { job: job.clone(), needs, allowed, saved });
@@ -177,11 +179,12 @@ impl Dispatcher {
     fn choose(&mut self, now: Time, job: &Job, allowed: Allowed, needs: Option<Needs>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
         makes_sense(&task, needs)?;
-        let up: Option<Vec<u32>> = self.may_fail.then(|| self.places.iter_mut().map(|place| place.up(now)).collect());
+        let up: Option<Vec<u32>> =
+            self.may_fail.then(|| self.places.iter_mut().map(|place| place.up_nodes(now)).collect());
         let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed.at(place);
         // The sites that could take the job and have enough nodes up, unless there are none.
         let mut are_up: Option<Vec<bool>> = up.map(|up| {
-            let needed = self.places.iter().map(|place| place.needed(task.cores, needs.unwrap_or(Needs::NODE)));
+            let needed = self.places.iter().map(|place| place.nodes_needed(task.cores, needs.unwrap_or(Needs::NODE)));
             up.iter().zip(needed).map(|(up, needed)| *up >= needed).collect()
         });
         are_up.take_if(|are_up| !self.places.iter().zip(&*are_up).any(|(place, is_up)| could(place) && *is_up));
@@ -218,7 +221,7 @@ impl Dispatcher {
         }
     }
 
-    /// True for a site, which hands in no jobs.
+    /// True if the actor is a site: sites submit no jobs.
     fn is_site(&self, id: ActorId) -> bool {
         self.places.binary_search_by_key(&id, |place| place.site).is_ok()
     }
@@ -299,7 +302,7 @@ impl Dispatcher {
     }
 
     /// Handles the loss of a job to a failed node if its site leaves the restart to the dispatcher.
-    fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
+    fn handle_loss(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let id = lost.task.job;
         let Some(live) = self.live.get_mut(&id).filter(|live| live.is_given_to(from, now, &self.places)) else {
             return;
@@ -312,7 +315,7 @@ impl Dispatcher {
         let again = live.again.as_mut().filter(|_| losses < self.recovery.attempts);
         let Some(again) = again else {
             self.remove_work(before, work_before);
-            return self.gone(id, out);
+            return self.remove_job(id, out);
         };
         if live.is_recalled {
             // The job does not run, so its user can have it.
@@ -328,11 +331,11 @@ impl Dispatcher {
         self.remove_work(before, work_before);
         // A job stays where its input is; without input it goes to any site with room, the previous one included.
         let chosen = if stays { Ok(before) } else { self.choose(now, &left, allowed, needs) };
-        let Ok(number) = chosen else { return self.gone(id, out) };
+        let Ok(number) = chosen else { return self.remove_job(id, out) };
         let work = work_of(&left.tasks[0]);
         self.add_work(number, work);
         let place = &mut self.places[number];
-        let give = place.give(&left, needs.unwrap_or(Needs::NODE), losses);
+        let give = place.job_message(&left, needs.unwrap_or(Needs::NODE), losses);
         out.log(Record::Assigned { task: lost.task, site: place.site });
         place.hand_over(now, give, out);
         let live = self.live.get_mut(&id).expect("it is live");
@@ -340,7 +343,7 @@ impl Dispatcher {
     }
 
     /// Removes a job that is lost for good, or that no site takes. A pending request of its user is refused.
-    fn gone(&mut self, job: JobId, out: &mut Out) {
+    fn remove_job(&mut self, job: JobId, out: &mut Out) {
         let mut live = self.live.remove(&job).expect("it is live");
         out.log(Record::Removed { job });
         live.refuse_recall(job, out);
@@ -362,7 +365,7 @@ impl Dispatcher {
         if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
             live.phase = DispatchPhase::Returning;
         } else {
-            self.over(job, out);
+            self.complete_job(job, out);
         }
     }
 
@@ -374,11 +377,11 @@ impl Dispatcher {
         let work = live.work;
         if self.places[place].takes == Takes::Entrusted {
             self.remove_work(place, work);
-            self.gone(job, out);
+            self.remove_job(job, out);
         }
     }
 
-    fn over(&mut self, job: JobId, out: &mut Out) {
+    fn complete_job(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         out.log(Record::Completed { job, value: None });
         live.report_end(job, out);
@@ -409,7 +412,7 @@ impl DispatchedJob {
 /// Requested work of a site per node.
 #[derive(Clone, Copy, Debug)]
 struct SiteLoad {
-    /// Node microseconds.
+    /// Requested work in node microseconds.
     work: u128,
     nodes: u32,
 }
@@ -419,7 +422,7 @@ impl SiteLoad {
 }
 
 impl Ord for SiteLoad {
-    /// Compares the quotients, exactly.
+    /// Compares requested work per node, exactly.
     fn cmp(&self, other: &SiteLoad) -> Ordering {
         let [nodes, others] = [self.nodes, other.nodes].map(u128::from);
         let quotients = (self.work / nodes).cmp(&(other.work / others));
@@ -441,7 +444,7 @@ impl PartialEq for SiteLoad {
 
 impl Eq for SiteLoad {}
 
-/// Faults of a job that no site could repair.
+/// Fails if the job has a fault that makes it impossible at every site.
 pub(super) fn makes_sense(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {
     match task.cores {
         _ if task.runtime.is_zero() || task.walltime.is_zero() => Err(Invalid::NoDuration),
@@ -470,7 +473,7 @@ impl Actor<Message, Record> for Dispatcher {
             for staged in stager.arrived(now, out) {
                 match staged {
                     Staged::Input(job) => self.provided(now, job, out),
-                    Staged::Output(job) => self.over(job, out),
+                    Staged::Output(job) => self.complete_job(job, out),
                 }
             }
         }
@@ -495,7 +498,7 @@ impl Actor<Message, Record> for Dispatcher {
         }
         // A site that knows of a loss beforehand sends it in the order of starts.
         lost.sort_by_key(|(_, lost)| lost.task);
-        lost.into_iter().for_each(|(site, lost)| self.lost(now, site, lost, out));
+        lost.into_iter().for_each(|(site, lost)| self.handle_loss(now, site, lost, out));
         recalled.into_iter().for_each(|(site, answer)| self.recalled(now, site, answer, out));
         recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));
         // In the order of submission, for any latency, and of numbers within an instant.

@@ -44,7 +44,7 @@ pub enum Takes {
     /// Admission to shared nodes. A job is never placed where its tasks cannot all get this share of the processors
     /// that they can use.
     Shared { least_yield: f64 },
-    /// Handing over to a decider that promises nothing.
+    /// Jobs for a program, which promises nothing about their starts.
     Entrusted,
 }
 
@@ -71,17 +71,17 @@ impl KnownSite {
 
     /// True if it can take a job when all of its nodes are up.
     pub(super) fn could_take(&self, tasks: u32, needs: Option<Needs>) -> bool {
-        self.nodes >= self.needed(tasks, needs.unwrap_or(Needs::NODE))
+        self.nodes >= self.nodes_needed(tasks, needs.unwrap_or(Needs::NODE))
     }
 
     /// Number of its nodes that are up, according to the news.
-    pub(super) fn up(&mut self, now: Time) -> u32 {
+    pub(super) fn up_nodes(&mut self, now: Time) -> u32 {
         let nodes = self.nodes;
         self.news.as_mut().map_or(nodes, |news| nodes - news.down(now))
     }
 
     /// Least number of its nodes that a job needs.
-    pub(super) fn needed(&self, tasks: u32, needs: Needs) -> u32 {
+    pub(super) fn nodes_needed(&self, tasks: u32, needs: Needs) -> u32 {
         match self.takes {
             Takes::Shared { least_yield } => needs.nodes(tasks, least_yield),
             Takes::Queued | Takes::Entrusted => tasks,
@@ -98,7 +98,7 @@ impl KnownSite {
     }
 
     /// The message that gives it a job with this number of losses.
-    pub(super) fn give(&self, job: &Job, needs: Needs, losses: u32) -> Message {
+    pub(super) fn job_message(&self, job: &Job, needs: Needs, losses: u32) -> Message {
         let Task { cores, runtime, walltime, .. } = job.tasks[0];
         match self.takes {
             Takes::Queued => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime, losses, safe: None }),
@@ -112,8 +112,8 @@ impl KnownSite {
     /// Gives a job to the site.
     pub(super) fn hand_over(&mut self, now: Time, mut give: Message, out: &mut Out) {
         if let Message::Queue(queue) = &mut give {
-            self.shortest = self.shortest.map(|shortest| shortest.min(queue.lasts()));
-            let until_failure = self.news.as_mut().map(|news| news.safe(now));
+            self.shortest = self.shortest.map(|shortest| shortest.min(queue.held_time()));
+            let until_failure = self.news.as_mut().map(|news| news.safe_span(now));
             queue.safe = until_failure.into_iter().chain(self.shortest).min();
         }
         out.send(self.site, give);

@@ -33,7 +33,7 @@ pub struct QueueManager {
     running: BTreeSet<TaskId>,
     booked: Bookings,
     steps: Vec<Step>,
-    /// First step of an instant in which jobs start.
+    /// First step of an instant in which jobs may start.
     starts_from: u32,
     /// The handling of failures, where nodes fail.
     remedy: Option<QueueFailureHandling>,
@@ -69,7 +69,7 @@ impl QueueManager {
     /// answer.
     fn queue(&mut self, now: Time, site: &Tasks, task: TaskId, work: Work) {
         let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.has(task);
-        if (1..=site.total()).contains(&work.nodes) && !work.lasts().is_zero() && !known {
+        if (1..=site.total()).contains(&work.nodes) && !work.held_time().is_zero() && !known {
             let request = self.join_queue(task, work);
             self.policy.submit_job(now, request);
         }
@@ -77,21 +77,21 @@ impl QueueManager {
 
     fn join_queue(&mut self, job: TaskId, work: Work) -> NodeRequest {
         self.waiting.insert(job, work);
-        *self.lengths.entry(work.lasts()).or_default() += 1;
-        NodeRequest { job, nodes: work.nodes, walltime: self.stretched(work.walltime, work.nodes) }
+        *self.lengths.entry(work.held_time()).or_default() += 1;
+        NodeRequest { job, nodes: work.nodes, walltime: self.with_checkpoints(work.walltime, work.nodes) }
     }
 
     /// Duration of a span of work with its checkpoints, if it makes any.
-    fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.remedy.as_ref().map_or(work, |remedy| remedy.stretched(work, nodes))
+    fn with_checkpoints(&self, work: Span, nodes: u32) -> Span {
+        self.remedy.as_ref().map_or(work, |remedy| remedy.with_checkpoints(work, nodes))
     }
 
     fn leave_queue(&mut self, job: TaskId) -> Work {
         let waiting = self.waiting.remove(&job).expect("a job that leaves the queue has waited");
-        let length = self.lengths.get_mut(&waiting.lasts()).expect("a waiting job is counted");
+        let length = self.lengths.get_mut(&waiting.held_time()).expect("a waiting job is counted");
         *length -= 1;
         if *length == 0 {
-            self.lengths.remove(&waiting.lasts());
+            self.lengths.remove(&waiting.held_time());
         }
         waiting
     }
@@ -99,7 +99,7 @@ impl QueueManager {
     /// Books a task at its time, if no other is in the way, and starts it if its input is there.
     fn book(&mut self, now: Time, sender: ActorId, book: Book, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let Book { task, start, runtime, awaits_input, .. } = book;
-        let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
+        let wanted = self.booked.wanted_reservation(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
         let held = match wanted {
             Some(held) if self.has_room(now, &held) => held,
             refused => {
@@ -129,7 +129,7 @@ impl QueueManager {
     fn free(&self, now: Time, held: &Reserved, site: &Tasks) -> NodeSet {
         let mut free = NodeSet::all(site.total());
         free.subtract(&self.policy.taken_nodes(held.from, held.until));
-        self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().over(held.from, held.until)));
+        self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().nodes_claimed(held.from, held.until)));
         let others = free.lowest(held.nodes.len()).map(|nodes| Reserved { nodes, ..held.clone() });
         if others.is_some_and(|others| self.has_room(now, &others)) { free } else { NodeSet::default() }
     }
@@ -218,13 +218,13 @@ impl QueueManager {
                 Step::Move { job, nodes } => SiteOrder::Move { task: job, nodes: nodes.into(), from: now },
                 Step::Start { job, nodes } => {
                     let work = self.leave_queue(job);
-                    let walltime = self.stretched(work.walltime, work.nodes);
+                    let walltime = self.with_checkpoints(work.walltime, work.nodes);
                     let until = now + walltime;
                     let loss = self.remedy.as_mut().map_or(Loss::default(), |remedy| remedy.starts(job, work, until));
                     // A job that may be moved may escape from a node that fails.
                     let moves = self.remedy.is_some() && self.policy.moves_jobs();
                     self.running.insert(job);
-                    let runtime = self.stretched(work.runtime, work.nodes);
+                    let runtime = self.with_checkpoints(work.runtime, work.nodes);
                     let start = Start::on_whole_nodes(work.sender, job, now, On::These(nodes.into()), runtime);
                     let ending = if moves { Ending::Timed } else { Ending::Settled };
                     SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(job), ..start })
@@ -276,12 +276,12 @@ impl Manager for QueueManager {
     }
 
     fn task_lost(&mut self, now: Time, task: &Running, saved: Span) {
-        if self.booked.lose(task.task) {
+        if self.booked.mark_lost(task.task) {
             return;
         }
         self.running.remove(&task.task);
         self.policy.end_job(now, task.task, task.until());
-        self.remedy.as_mut().expect(REMEDY).lost(task.task, task.loss, saved);
+        self.remedy.as_mut().expect(REMEDY).record_loss(task.task, task.loss, saved);
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
@@ -330,7 +330,7 @@ const REMEDY: &str = "where nodes fail there is a remedy";
 
 impl Work {
     /// Least duration for which the job holds its nodes: at its walltime it is killed.
-    fn lasts(&self) -> Span {
+    fn held_time(&self) -> Span {
         self.runtime.min(self.walltime)
     }
 }

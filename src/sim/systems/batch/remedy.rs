@@ -25,7 +25,7 @@ pub struct QueueFailureHandling {
     back: Vec<(TaskId, Work)>,
 }
 
-/// A demand for nodes.
+/// Demand of a task for nodes, and its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     pub sender: ActorId,
@@ -33,7 +33,7 @@ pub struct Work {
     /// The requested time and the run time, without checkpoints.
     pub walltime: Span,
     pub runtime: Span,
-    /// Number of losses.
+    /// Number of times that the task was lost.
     pub losses: u32,
     /// True if its sender handles a loss itself.
     pub goes_back: bool,
@@ -50,8 +50,8 @@ impl QueueFailureHandling {
     }
 
     /// Duration of a span of work on so many nodes, with its checkpoints.
-    pub fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.attempts.stretched(work, nodes)
+    pub fn with_checkpoints(&self, work: Span, nodes: u32) -> Span {
+        self.attempts.with_checkpoints(work, nodes)
     }
 
     /// Records a start, with the latest end. Returns the loss rule of the job.
@@ -74,7 +74,7 @@ impl QueueFailureHandling {
         }
     }
 
-    pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
+    pub fn record_loss(&mut self, task: TaskId, loss: Loss, saved: Span) {
         let (_, work) = self.running.remove(&task).expect("a lost job has run");
         if !loss.is_reported {
             let walltime = left_of(work.walltime, saved);

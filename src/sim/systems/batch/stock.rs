@@ -13,7 +13,7 @@ use crate::workload::{JobSource, Numbering};
 #[derive(Debug)]
 pub(super) struct Queued {
     rigids: Rigids,
-    /// Number of the first of them.
+    /// Numbers of the first job of the workload.
     first: Numbering,
     /// The only site that they may go to, if their users have chosen.
     site: Option<ActorId>,

@@ -188,7 +188,7 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
     let follows = |(before, place, think)| Follower { before: JobId(before), place, think };
     let then = Followers::new(ROUTER, Arc::new(Written(written)), [(0, 1, five), (2, 3, two)].map(follows).to_vec());
     for latency in [0, 1] {
-        let user = User::new(Script::from_messages(messages.clone()).then(vec![then.clone()]));
+        let user = User::new(Script::from_messages(messages.clone()).with_followers(vec![then.clone()]));
         let latency = Span::from_secs(latency);
         let log =
             judge::run_actors(cast(&[(2, "easy")], Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, latency]);

@@ -47,13 +47,13 @@ pub enum Action {
     GreedyP,
     /// Places the new job, even if others have to be moved or paused.
     GreedyPM,
-    /// Places all jobs anew.
+    /// MCB8 chooses new places for all jobs.
     Mcb8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Periodic {
-    /// MCB8, for the highest minimum yield.
+    /// MCB8 maximises the minimum yield.
     Yield,
     /// MCB8-stretch, for the lowest estimated maximum stretch.
     Stretch,
@@ -83,17 +83,17 @@ pub enum Grace {
 /// the paper names all three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// Flow time over the square of virtual time.
+    /// Flow time divided by the square of virtual time.
     #[default]
     Square,
-    /// Flow time over virtual time: the stretch so far.
+    /// Flow time divided by virtual time: the stretch so far.
     Stretch,
-    /// One over virtual time.
+    /// The inverse of virtual time.
     Inverse,
 }
 
 impl Priority {
-    /// Priority from both times in microseconds.
+    /// Priority, from flow time and virtual time in microseconds.
     pub fn of(self, flow: f64, done: f64) -> f64 {
         match self {
             _ if done == 0.0 => f64::INFINITY,
@@ -104,7 +104,7 @@ impl Priority {
     }
 }
 
-/// Size of a task by which MCB8 sorts.
+/// Size by which MCB8 sorts tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// The larger of its two requirements.
@@ -156,7 +156,7 @@ impl Algorithm {
         }
     }
 
-    /// Its rules, if it shares nodes.
+    /// Rules of an algorithm that shares nodes; None for the others.
     pub fn fractional(&self) -> Option<&Fractional> {
         match self {
             Algorithm::Dfrs(fractional) => Some(fractional),
@@ -223,7 +223,7 @@ pub(super) fn make_family(submission: Action, star: bool, periodic: Option<Perio
 }
 
 impl Fractional {
-    /// True if it ever places all jobs anew.
+    /// True if it ever chooses new places for all jobs.
     pub fn packs(&self) -> bool {
         self.submission == Action::Mcb8 || self.periodic.is_some()
     }

@@ -5,7 +5,7 @@ use crate::grid::sharing::{Moves, Timed};
 use crate::grid::{JobId, TaskId};
 use crate::time::Time;
 
-/// Results of a run.
+/// Results of a run of one cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterRun {
     /// End of each job; None for jobs that can never be mapped.

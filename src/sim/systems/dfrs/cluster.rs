@@ -93,8 +93,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// True if a job is no longer on its nodes.
-    pub fn have_taken(&self, job: TaskId) -> bool {
+    /// True if these events took a job off its nodes: it ended, or was lost.
+    pub fn have_released(&self, job: TaskId) -> bool {
         self.gone.contains(&job) || self.lost.iter().any(|lost| lost.0 == job)
     }
 }
@@ -141,7 +141,7 @@ impl Cluster {
         }
     }
 
-    /// Sets the rate at which images of tasks move.
+    /// Sets the rate at which images of tasks are transferred.
     pub fn moving(self, images: Option<Images>) -> Cluster {
         Cluster { cost: self.rules.move_cost(images), ..self }
     }
@@ -183,7 +183,8 @@ impl Cluster {
     pub fn advance(&mut self, now: Time, events: &Events) -> Changes {
         let Events { gone, down, lost, come } = events;
         gone.iter().for_each(|job| _ = self.remove(*job));
-        let lost: Vec<ClusterJob> = lost.iter().filter_map(|(job, saved)| self.lose(now, *job, *saved)).collect();
+        let lost: Vec<ClusterJob> =
+            lost.iter().filter_map(|(job, saved)| self.restart_lost(now, *job, *saved)).collect();
         let are_back = down.as_ref().is_some_and(|down| !down.contains(&self.down));
         if let Some(down) = down {
             self.down.clone_from(down);
@@ -253,14 +254,15 @@ impl Cluster {
         self.live[*at].job == job
     }
 
-    /// A node of the job has failed. It restarts with its saved progress, and keeps its time of submission.
-    fn lose(&mut self, now: Time, job: TaskId, saved: f64) -> Option<ClusterJob> {
+    /// Takes a job off its failed nodes. Returns it with its saved progress and its time of submission, to be started
+    /// again.
+    fn restart_lost(&mut self, now: Time, job: TaskId, saved: f64) -> Option<ClusterJob> {
         let ClusterJob { need, submitted, .. } = self.remove(job)?;
         Some(ClusterJob { submitted, done: saved, ..ClusterJob::new(job, need, now) })
     }
 
     /// Number of nodes that are up.
-    fn up(&self) -> u32 {
+    fn up_nodes(&self) -> u32 {
         self.nodes - self.down.len()
     }
 
@@ -296,7 +298,7 @@ impl Cluster {
         let mut wanted = FIRST_BAND;
         while !band.is_last() {
             let fits = room.fits();
-            band = self.idle.below(band, wanted, now, &fits);
+            band = self.idle.next_band(band, wanted, now, &fits);
             wanted *= 4;
             ranking.restart(std::iter::empty());
             self.idle.rank(band, now, &fits, &mut ranking);
@@ -316,7 +318,7 @@ impl Cluster {
                 misses += 1;
                 if misses > patience {
                     let fits = room.fits();
-                    ranking.retain(|at| fits.may(self.live[at].need.memory, self.live[at].need.tasks));
+                    ranking.retain(|at| fits.may_fit(self.live[at].need.memory, self.live[at].need.tasks));
                     (misses, patience) = (0, 2 * patience);
                 }
             }
@@ -337,7 +339,7 @@ impl Cluster {
             return;
         }
         // No job is displaced for a job that does not fit even then.
-        if self.rules.submission == Action::Greedy || need.check(self.up()).is_err() {
+        if self.rules.submission == Action::Greedy || need.check(self.up_nodes()).is_err() {
             return;
         }
 
@@ -408,14 +410,14 @@ impl Cluster {
     /// them, unless far more have equal priority. A job that does not fit while nodes are down does not block others.
     fn placeable(&mut self, now: Time) -> Vec<usize> {
         let mut ranking = std::mem::take(&mut self.ranking);
-        let up = self.up();
+        let up = self.up_nodes();
         // Jobs that can never fit are not accepted.
         let mut memory = 0.0;
         let mut order = Vec::new();
         let mut band = PriorityBand::ABOVE_ALL;
         let mut wanted = self.running.len() + FIRST_BAND;
         'all: while !band.is_last() {
-            band = self.idle.below(band, wanted, now, &Fits::ALL);
+            band = self.idle.next_band(band, wanted, now, &Fits::ALL);
             wanted *= 4;
             let running = self.running.iter().map(|at| (self.live[*at].priority(now, &self.rules), *at));
             ranking.restart(running.filter(|(priority, _)| band.has(*priority)));
@@ -440,7 +442,7 @@ impl Cluster {
             }
         }
         for (at, places) in jobs.iter().zip(mapping) {
-            let places = up.named(places);
+            let places = up.original_places(places);
             if !places.is_empty() {
                 self.running.push(*at);
             }
@@ -526,7 +528,7 @@ impl Cluster {
 }
 
 impl Moves {
-    /// Adds the pauses and moves of an instant.
+    /// Counts the pauses and moves of an instant.
     pub fn count(&mut self, changes: &Changes, need: impl Fn(TaskId) -> Need) {
         self.preemptions += changes.paused.len() as u64;
         self.migrations += changes.migrated.len() as u64;
@@ -587,12 +589,12 @@ impl ClusterJob {
     pub fn virtual_time(&self, now: Time, rule: VirtualTime) -> f64 {
         match rule {
             VirtualTime::Progress => self.progress(now),
-            VirtualTime::Yield => self.progress(now) + self.held(now),
+            VirtualTime::Yield => self.progress(now) + self.stalled_yield(now),
         }
     }
 
     /// Integral of its yield over the time in which it makes no progress.
-    fn held(&self, now: Time) -> f64 {
+    fn stalled_yield(&self, now: Time) -> f64 {
         self.held + self.share * now.min(self.from).since(self.settled).micros() as f64
     }
 
@@ -612,7 +614,7 @@ impl ClusterJob {
     }
 
     fn settle(&mut self, now: Time) {
-        (self.held, self.done) = (self.held(now), self.progress(now));
+        (self.held, self.done) = (self.stalled_yield(now), self.progress(now));
         self.from = self.from.max(now);
         self.settled = now;
     }

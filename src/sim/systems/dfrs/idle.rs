@@ -43,14 +43,14 @@ const BLOCK: usize = 8;
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 impl PriorityBand {
-    /// Empty; all jobs are below.
+    /// An empty band above all jobs.
     pub const ABOVE_ALL: PriorityBand = PriorityBand { from: u64::MAX, to: u64::MAX };
 
     pub fn has(self, priority: f64) -> bool {
         (self.from..self.to).contains(&priority.to_bits())
     }
 
-    /// True if no job is below.
+    /// True if no job is below the band.
     pub fn is_last(self) -> bool {
         self.from == 0
     }
@@ -92,7 +92,7 @@ impl Idle {
     }
 
     /// The next band below one, with about this many jobs that may fit; the number is an estimate from a sample.
-    pub fn below(&self, above: PriorityBand, wanted: usize, now: Time, fits: &Fits) -> PriorityBand {
+    pub fn next_band(&self, above: PriorityBand, wanted: usize, now: Time, fits: &Fits) -> PriorityBand {
         let to = above.from;
         let jobs = self.tasks.len();
         if jobs <= SAMPLE {
@@ -116,7 +116,7 @@ impl Idle {
         let mut look = |places: Range<usize>| {
             for at in places.filter(|at| self.memory[*at] <= fits.memory) {
                 let priority = self.priority(at, now);
-                if band.has(priority) && fits.may(self.memory[at], self.tasks[at]) {
+                if band.has(priority) && fits.may_fit(self.memory[at], self.tasks[at]) {
                     ranking.add(priority, at);
                 }
             }
@@ -210,7 +210,7 @@ mod tests {
 
             let now = at(100);
             let fits = if is_choosy { room.fits() } else { Fits::ALL };
-            let is_meant = |live: &ClusterJob| live.places.is_empty() && fits.may(live.need.memory, live.need.tasks);
+            let is_meant = |live: &ClusterJob| live.places.is_empty() && fits.may_fit(live.need.memory, live.need.tasks);
             let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
             slow.sort_by(|a, b| live[*b].priority(now, &rules).total_cmp(&live[*a].priority(now, &rules)));
 
@@ -218,7 +218,7 @@ mod tests {
             let mut band = PriorityBand::ABOVE_ALL;
             let mut ranking = PriorityRanking::default();
             while !band.is_last() {
-                band = idle.below(band, wanted, now, &fits);
+                band = idle.next_band(band, wanted, now, &fits);
                 ranking.restart(std::iter::empty());
                 idle.rank(band, now, &fits, &mut ranking);
                 let found = fast.len();
@@ -235,7 +235,7 @@ mod tests {
             let placed = greedy::place_tasks(&mut room.clone(), &need);
             let sum: u64 = room.free.iter().map(|free| count_slots(*free, need.memory)).sum();
             prop_assert_eq!(placed.is_some(), sum >= tasks.into());
-            prop_assert!(placed.is_none() || room.fits().may(need.memory, need.tasks));
+            prop_assert!(placed.is_none() || room.fits().may_fit(need.memory, need.tasks));
         }
     }
 }

@@ -127,7 +127,7 @@ struct SharingManager {
     /// Treatment of lost jobs, if nodes fail.
     attempts: Option<Attempts>,
     tick: Option<Time>,
-    /// End of the next job, as things stand.
+    /// Expected end of the job that ends next; None if no job runs.
     end: Option<Time>,
     /// Progress at the end of each running job, in the cluster's order: cached, as it is needed at every instant.
     until: Vec<Span>,
@@ -146,9 +146,9 @@ struct JobData {
     /// Saved work, and virtual time at the end, which includes checkpoints.
     saved: Span,
     until: Span,
-    /// Remaining work, while it is on no node.
+    /// Remaining work of a job that is on no node.
     idle: Option<WorkLeft>,
-    /// Number of its losses.
+    /// Number of times that it was lost.
     losses: u32,
 }
 
@@ -194,7 +194,7 @@ impl SharingManager {
         if self.cluster.check(&need).is_err() || runtime.is_zero() {
             return;
         }
-        let until = self.stretched(runtime, &need);
+        let until = self.with_checkpoints(runtime, &need);
         let given = JobData { sender, work: runtime, saved: Span::ZERO, until, idle: None, losses };
         if self.events.gone.contains(&task) {
             if self.again.iter().all(|again| again.0 != task) {
@@ -230,15 +230,15 @@ impl SharingManager {
     }
 
     /// Duration of a span of work with its checkpoints. A job counts as on one node per task, wherever its tasks are.
-    fn stretched(&self, work: Span, need: &Need) -> Span {
-        self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, self.width(need)))
+    fn with_checkpoints(&self, work: Span, need: &Need) -> Span {
+        self.attempts.as_ref().map_or(work, |attempts| attempts.with_checkpoints(work, self.width(need)))
     }
 
     fn width(&self, need: &Need) -> u32 {
         need.tasks.min(self.cluster.nodes())
     }
 
-    /// Notes that a job is on nodes, or is over.
+    /// Records that a job is on nodes, or is over.
     fn busy(&mut self, task: TaskId) {
         if let Some(left) = self.given.get_mut(&task).and_then(|given| given.idle.take()) {
             self.idle.remove(&(left, task));
@@ -354,7 +354,7 @@ impl Manager for SharingManager {
     fn finish_tasks(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let SharingManager { cluster, until, events, .. } = self;
         for (live, until) in cluster.running().zip(until) {
-            if live.end(*until) <= now && !events.have_taken(live.job) {
+            if live.end(*until) <= now && !events.have_released(live.job) {
                 orders.push(SiteOrder::Finish(live.job));
                 events.gone.push(live.job);
             }
@@ -372,7 +372,7 @@ impl Manager for SharingManager {
         };
         let JobData { work, saved: before, .. } = self.given[&task];
         let saved = before + saved;
-        let until = saved + self.stretched(left_of(work, saved), &need);
+        let until = saved + self.with_checkpoints(left_of(work, saved), &need);
         self.given.entry(task).and_modify(|given| {
             (given.saved, given.until, given.losses) = (saved, until, given.losses.saturating_add(1))
         });

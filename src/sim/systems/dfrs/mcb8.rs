@@ -17,10 +17,10 @@ use super::algorithm::Sort;
 use super::room::TaskPlaces;
 use crate::grid::sharing::need::TOLERANCE;
 
-/// A live job to be placed.
+/// A live job that MCB8 may place.
 pub(super) struct Candidate<'a> {
     pub need: &'a Need,
-    /// Nodes that it has to keep, if it is kept at all.
+    /// Nodes that the job keeps, if it is placed at all.
     pub pinned: Option<&'a TaskPlaces>,
 }
 
@@ -122,11 +122,11 @@ struct TaskItem {
     cpu: f64,
     memory: f64,
     left: u64,
-    /// Number of them on the node that is being filled.
+    /// Number of tasks on the node that is being filled.
     here: u32,
 }
 
-/// Fillings of the nodes.
+/// Contents of the nodes while MCB8 fills them.
 pub(super) struct NodePacking {
     fillings: Vec<Filling>,
     /// Number of tasks that each node of a filling has of an item, by its first job in `order`, filling after filling.
@@ -139,7 +139,7 @@ pub(super) struct NodePacking {
 struct Filling {
     first: u32,
     nodes: u32,
-    /// End of its range in `tasks`.
+    /// End of the range of its contents in `tasks`.
     until: usize,
 }
 
@@ -234,7 +234,7 @@ impl<'a> Packer<'a> {
             if left.cpu > most || left.memory > most {
                 return None;
             }
-            let (alike_until, room) = free.as_ref().map_or((self.nodes, (1.0, 1.0)), |free| free.from(node));
+            let (alike_until, room) = free.as_ref().map_or((self.nodes, (1.0, 1.0)), |free| free.equal_run(node));
             self.fill(room);
             let same = self.repeats().min(alike_until - node);
             self.take(same, &mut tasks, &mut left);
@@ -374,7 +374,7 @@ struct Free(Vec<(f64, f64)>);
 
 impl Free {
     /// Room of a node, and end of the run of nodes with equal room.
-    fn from(&self, node: u32) -> (u32, (f64, f64)) {
+    fn equal_run(&self, node: u32) -> (u32, (f64, f64)) {
         let room = self.0[node as usize];
         let same = self.0[node as usize..].iter().take_while(|other| **other == room).count();
         (node + same as u32, room)

@@ -50,12 +50,12 @@ impl<'a> NameReader<'a> {
     }
 
     pub fn read(mut self) -> Result<Fractional, NameError> {
-        self.blanks();
+        self.skip_blanks();
         let policy = self.policy()?;
-        self.blanks();
+        self.skip_blanks();
         let star_at = self.at;
         let star = self.take("*");
-        self.blanks();
+        self.skip_blanks();
         if star && policy == Action::None {
             return Err(self.fault(star_at, "`*` comes after a policy: Greedy, GreedyP, GreedyPM or MCB8", None));
         }
@@ -249,7 +249,7 @@ impl<'a> NameReader<'a> {
         micros.ok_or_else(|| self.fault(at, "expected seconds, such as 600", None))
     }
 
-    fn blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         let rest = &self.name[self.at..];
         self.at += rest.len() - rest.trim_start().len();
     }

@@ -4,9 +4,9 @@
 /// many are needed: for the first `k` of `n`, O(n log k) at worst, for scans rather than for sorting.
 #[derive(Clone, Debug, Default)]
 pub struct PriorityRanking {
-    /// Unordered; all of them come after `first`.
+    /// Keys that are not sorted yet; all of them come after `first`.
     rest: Vec<PriorityKey>,
-    /// Sorted; the next one is last.
+    /// Sorted keys; the next one is last.
     first: Vec<PriorityKey>,
     /// Number of jobs that are sorted next.
     chunk: usize,

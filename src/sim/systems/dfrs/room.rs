@@ -52,19 +52,19 @@ impl NodeLoads {
 /// A necessary condition on memory, from sums only: a job that is ruled out surely does not fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fits {
-    /// Most memory of a task.
+    /// Largest free memory of a node, as a bound on the memory of a task.
     pub memory: f64,
-    /// Most memory of all tasks of a job.
+    /// Free memory of all nodes, as a bound on the memory of a job's tasks.
     total: f64,
     nodes: u64,
 }
 
 impl Fits {
-    /// Rules out no job.
+    /// Bounds that rule out no job.
     pub const ALL: Fits = Fits { memory: f64::MAX, total: f64::INFINITY, nodes: u64::MAX };
 
     /// True if this many tasks of this memory may fit.
-    pub fn may(&self, memory: f64, tasks: u32) -> bool {
+    pub fn may_fit(&self, memory: f64, tasks: u32) -> bool {
         let on_one_node = (self.memory / memory) as u64;
         f64::from(tasks) * memory <= self.total && on_one_node.saturating_mul(self.nodes) >= tasks.into()
     }
@@ -92,7 +92,7 @@ impl UpNodes {
     }
 
     /// Placement in the original numbers.
-    pub fn named(&self, mut places: TaskPlaces) -> TaskPlaces {
+    pub fn original_places(&self, mut places: TaskPlaces) -> TaskPlaces {
         places.iter_mut().for_each(|(node, _)| *node = self.0[*node as usize]);
         places
     }

@@ -38,7 +38,7 @@ impl System for Planning {
         Span::from_minutes(1)
     }
 
-    fn must_place(&self) -> bool {
+    fn refuses_misfits(&self) -> bool {
         true
     }
 

@@ -6,7 +6,7 @@ use super::{
     Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, TransferTimes, Update, plan_into, replay_plan,
 };
 
-/// The length of the loop, and its memory.
+/// Length of the loop of plans, and the memory that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Improvement {
     pub stop: StopReason,
@@ -25,7 +25,7 @@ impl Default for Improvement {
 pub enum StopReason {
     /// The first plan that proves better than the first one of all, or this many further plans.
     FirstBetter(u32),
-    /// This many further plans after the first.
+    /// A fixed number of further plans after the first.
     Fixed(u32),
 }
 

@@ -14,7 +14,7 @@ use crate::workload::workflow::CostTable;
 /// The division of the bottleneck among its flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Law {
-    /// Equal parts of the full capacity.
+    /// Each flow gets an equal part of the full capacity.
     Ideal,
     /// Equal parts of the throughput of as many TCP flows.
     Tcp,

@@ -46,7 +46,7 @@ pub struct Planner {
     recovery: Recovery,
 }
 
-/// A core and its tasks to come.
+/// A core and the tasks that are planned on it.
 #[derive(Default)]
 struct CoreQueue {
     busy: bool,
@@ -94,7 +94,7 @@ impl Planner {
         Planner { prompt, ..self }
     }
 
-    /// Number of workflows it keeps.
+    /// Number of workflows that are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.jobs.kept()
@@ -158,7 +158,7 @@ impl Planner {
     }
 
     /// Handles a failure of a task's node.
-    fn lose(&mut self, lost: Lost, from: ActorId, now: Time, out: &mut Out) {
+    fn handle_loss(&mut self, lost: Lost, from: ActorId, now: Time, out: &mut Out) {
         let Some(number) = self.running_at(from, lost.task) else { return };
         let live = &mut self.jobs[number];
         let task = lost.task.index;
@@ -244,7 +244,7 @@ impl Planner {
         EdgeId { job: job.id, from, to }
     }
 
-    /// Records that an input of a task is there.
+    /// Records that an input of a task has arrived.
     fn provide(&mut self, job: u32, task: u32, now: Time, out: &mut Out) {
         let live = &mut self.jobs[job];
         let state = &mut live.tasks[task as usize];
@@ -273,7 +273,7 @@ impl Planner {
         let id = TaskId { job: live.job.id, index: task };
         out.log(Record::Assigned { task: id, site });
         let runtime = left_of(runtime.expect("a task is placed where it may run"), state.saved);
-        let until_failure = self.news.get_mut(&number).map(|news| news.safe(now));
+        let until_failure = self.news.get_mut(&number).map(|news| news.safe_span(now));
         let safe = if self.prompt.contains(&site) { Some(Span::ZERO) } else { until_failure };
         let planned = self.timetable.nodes(&state.placed);
         out.send(site, Message::Run(Run { task: id, cores: needs.cores, runtime, safe, planned }));
@@ -284,7 +284,7 @@ fn refuse_job(out: &mut Out, job: JobId, user: ActorId) {
     out.send(user, Message::Outcome(Outcome { job, verdict: Verdict::Refused }));
 }
 
-/// Planned execution.
+/// Planning of workflows, and execution of the plans.
 impl Planner {
     fn plan(&mut self, number: u32, now: Time, out: &mut Out) {
         let job = self.jobs[number].job.clone();
@@ -335,7 +335,7 @@ impl Planner {
         }
     }
 
-    /// Starts the next task of a core, if possible.
+    /// Starts the next task that is planned on a core, if possible.
     fn turn(&mut self, core: usize, now: Time, out: &mut Out) {
         let Some(&PlannerTurn { job, task, .. }) = self.cores[core].turns.last() else { return };
         let state = &self.jobs[job].tasks[task as usize];
@@ -373,7 +373,7 @@ impl Actor<Message, Record> for Planner {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.end(ended, event.from, time, out),
-                Cause::Message(Message::Lost(lost)) => self.lose(lost, event.from, time, out),
+                Cause::Message(Message::Lost(lost)) => self.handle_loss(lost, event.from, time, out),
                 Cause::Message(Message::Submit(submit)) => submitted.push((submit.job, event.from)),
                 _ => {}
             }

@@ -19,7 +19,7 @@ pub struct Replaying {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// Time is continuous.
+    /// Continuous time, without rounding.
     #[default]
     Exact,
     /// Data has arrived at the first whole microsecond at which all of it is there, as on the emulated grid. The
@@ -154,15 +154,15 @@ impl<'p, W: Wires> ReplayState<'p, W> {
         self.replay
     }
 
-    /// A core has come to its next task.
+    /// Starts the next task of a core, if its inputs are there.
     fn turn(&mut self, core: usize) {
         if let Some(&task) = self.schedule.sequences[core].get(self.begun[core] as usize) {
             self.elsewhere[task as usize] -= 1;
-            self.look(task);
+            self.check_startable(task);
         }
     }
 
-    fn look(&mut self, task: u32) {
+    fn check_startable(&mut self, task: u32) {
         if self.missing[task as usize] == 0 && self.elsewhere[task as usize] == 0 {
             self.startable.push(task);
         }
@@ -244,7 +244,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
 
     fn provide(&mut self, task: u32) {
         self.missing[task as usize] -= 1;
-        self.look(task);
+        self.check_startable(task);
     }
 
     /// The next time at which rounding cuts flows short, and these flows.
@@ -255,7 +255,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
         let mut by_link: BTreeMap<u32, Vec<(f64, u32)>> = BTreeMap::new();
         for (&edge, &flow) in &self.under_way {
             let flows = self.wires.flows_mut();
-            let distance = flows.left(flow) / flows.rate(flow);
+            let distance = flows.remaining_volume(flow) / flows.rate(flow);
             let Dependency { from, to, .. } = self.problem.edges[edge as usize];
             let site = |task: u32| self.schedule.placed[task as usize].site as usize;
             for link in self.problem.paths.route(site(from), site(to)) {

@@ -38,7 +38,7 @@ pub(super) struct WorkflowState {
     pub placed: HeftPlacement,
     /// Number of predecessors that have not ended, or whose data has not arrived.
     pub missing: u32,
-    /// Number of losses, and saved work.
+    /// Number of times that the task was lost, and its saved work.
     pub losses: u32,
     pub saved: Span,
 }

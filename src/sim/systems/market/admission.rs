@@ -39,7 +39,7 @@ impl AdmissionGate {
     }
 
     /// The due time of a job; never, if it has no value.
-    pub fn due(&self, job: &Job, critical_path: Span) -> Time {
+    pub fn due_time(&self, job: &Job, critical_path: Span) -> Time {
         let Some(worth) = &job.worth else { return Time::NEVER };
         let age = worth.curve.last_at(self.theta) * critical_path.micros() as f64;
         if age >= (1u64 << 53) as f64 { Time::NEVER } else { job.arrive + Span::from_micros(age as u64) }
@@ -90,7 +90,7 @@ impl AdmissionGate {
     }
 
     /// Records the end of a task.
-    pub fn keep(&mut self, live: &AuctionedJob, task: usize) {
+    pub fn record_end(&mut self, live: &AuctionedJob, task: usize) {
         if self.keeps_books(live) {
             let needs = &live.job.tasks[task];
             let (_, promised) = &mut self.kinds[usize::from(needs.kind.0)];

@@ -23,7 +23,7 @@ pub(super) struct AuctionedJob {
     pub removed: bool,
     /// Time from which the job is worthless; it is removed if any of its tasks is queued.
     pub deadline: Time,
-    /// Time until which admission counts on it.
+    /// Time by which admission expects the job to be complete.
     pub due: Time,
 }
 
@@ -61,16 +61,16 @@ pub(super) enum JobPhase {
 pub(super) struct DataReady {
     /// The clusters that made some of it, ascending; never later than elsewhere.
     pub makers: SmallVec<[(usize, Time); 4]>,
-    /// All other clusters, which are alike.
+    /// Time at which the inputs are at all other clusters, which are alike.
     pub elsewhere: Time,
 }
 
-/// The output of a predecessor.
+/// Location of the output of a predecessor.
 struct TaskOutput {
-    /// Its cluster and end.
+    /// Cluster on which the predecessor ran, and its end.
     cluster: usize,
     at: Time,
-    /// Arrival at other clusters.
+    /// Time at which the output is at other clusters.
     away: Time,
 }
 
@@ -149,7 +149,7 @@ impl AuctionedJob {
         self.tasks[task].phase == JobPhase::Queued
     }
 
-    /// True if there is nothing left to wait for.
+    /// True if all tasks of the job have ended.
     pub fn is_over(&self) -> bool {
         self.unfinished == 0 || (self.removed && self.running == 0)
     }

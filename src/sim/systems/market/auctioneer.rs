@@ -195,7 +195,7 @@ impl Auctioneer {
         let mut lost = std::mem::take(&mut self.gathered.lost);
         lost.sort_unstable();
         for (task, site, saved) in lost {
-            self.lose(task, site, saved, now);
+            self.handle_loss(task, site, saved, now);
         }
         self.take_delivered(now, out);
         self.queue_what_is_ready(now);
@@ -218,7 +218,7 @@ impl Auctioneer {
     }
 }
 
-/// The events of an instant, in their order.
+/// Handlers of the events of an instant, in their order.
 impl Auctioneer {
     /// Handles the end of a task. A peer may report tasks that do not run there; such a message is ignored.
     fn end(&mut self, id: TaskId, site: ActorId, now: Time, out: &mut Out) {
@@ -236,7 +236,7 @@ impl Auctioneer {
         live.tasks[task].phase = JobPhase::Done { cluster, at: now };
         live.running -= 1;
         live.unfinished -= 1;
-        self.gate.keep(live, task);
+        self.gate.record_end(live, task);
         if live.unfinished == 0 {
             out.log(Record::Completed { job: id.job, value: live.value(now) });
             out.send(live.user, Message::Outcome(Outcome { job: id.job, verdict: Verdict::Completed }));
@@ -248,7 +248,7 @@ impl Auctioneer {
     }
 
     /// Handles a failure of a task's node. A removal because of it follows in this instant.
-    fn lose(&mut self, id: TaskId, site: ActorId, saved: Span, now: Time) {
+    fn handle_loss(&mut self, id: TaskId, site: ActorId, saved: Span, now: Time) {
         let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
         let task = id.index as usize;
@@ -259,7 +259,7 @@ impl Auctioneer {
         }
         live.tasks[task].phase = JobPhase::Awaiting;
         live.running -= 1;
-        let is_tried_again = failing.lose(id, saved, cluster);
+        let is_tried_again = failing.record_loss(id, saved, cluster);
         if live.removed {
             self.let_go(slot);
             return;
@@ -317,7 +317,7 @@ impl Auctioneer {
     }
 
     fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
-        let Some((graph, figures)) = self.understand(&job, now) else {
+        let Some((graph, figures)) = self.measure_job(&job, now) else {
             // The log holds valid jobs only: an invalid one must not enter its sums.
             return out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
         };
@@ -328,7 +328,7 @@ impl Auctioneer {
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
 
-        let due = self.gate.due(&job, figures.critical_path);
+        let due = self.gate.due_time(&job, figures.critical_path);
         if !self.gate.admits(&job, due, now) {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
             self.take_slot(job.id, None);
@@ -351,7 +351,7 @@ impl Auctioneer {
     }
 
     /// Figures of a job, if it is valid, measurable and new.
-    fn understand(&self, job: &Job, now: Time) -> Option<(Graph, Figures)> {
+    fn measure_job(&self, job: &Job, now: Time) -> Option<(Graph, Figures)> {
         if job.check().is_err() || job.arrive > now || self.slot(job.id).is_some() {
             return None;
         }
@@ -431,7 +431,7 @@ impl Auctioneer {
         let id = TaskId { job: self.live(handle).job.id, index: handle.task };
         out.log(Record::Assigned { task: id, site: self.clusters.site(cluster) });
         match self.fetch(handle, cluster, now, out) {
-            0 => self.run(handle, cluster, now, out),
+            0 => self.run_task(handle, cluster, now, out),
             missing => {
                 self.live_mut(handle).tasks[handle.task as usize].phase = JobPhase::Fetching { cluster, missing }
             }
@@ -489,7 +489,7 @@ impl Auctioneer {
                 JobPhase::Fetching { cluster, missing: 1 } => {
                     let cluster = *cluster;
                     state.phase = JobPhase::Running { cluster };
-                    self.run(handle, cluster, now, out);
+                    self.run_task(handle, cluster, now, out);
                 }
                 JobPhase::Fetching { missing, .. } => *missing -= 1,
                 _ => panic!("data arrives for a task that waits for it"),
@@ -497,12 +497,12 @@ impl Auctioneer {
         }
     }
 
-    fn run(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
+    fn run_task(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
         let live = self.live(handle);
         let Task { cores, runtime, .. } = live.job.tasks[handle.task as usize];
         let id = TaskId { job: live.job.id, index: handle.task };
         let (runtime, safe) = match &mut self.failing {
-            Some(failing) => (failing.left(id, runtime), failing.safe(cluster, now)),
+            Some(failing) => (failing.remaining_work(id, runtime), failing.safe_span(cluster, now)),
             None => (runtime, None),
         };
         let site = self.clusters.site(cluster);
@@ -531,7 +531,7 @@ impl Auctioneer {
     }
 }
 
-/// The queue.
+/// The queues of ready tasks, and the jobs that they belong to.
 impl Auctioneer {
     fn enqueue(&mut self, handle: TaskHandle, now: Time) {
         let task = handle.task as usize;

@@ -53,11 +53,11 @@ impl System for Market {
         true
     }
 
-    fn must_place(&self) -> bool {
+    fn refuses_misfits(&self) -> bool {
         self.unplaceable == Unplaceable::Error
     }
 
-    fn instead_of_placing(&self) -> Option<&'static str> {
+    fn misfit_setting(&self) -> Option<&'static str> {
         Some("with `market.unplaceable = \"refuse\"`, jobs that fit nowhere are refused and the run goes on")
     }
 
@@ -126,7 +126,7 @@ impl System for Market {
     ) -> Result<(), DistributeError> {
         let weighing = self.bids(grid.seed).is_ok_and(|policy| policy.weighs_successors());
         distribute_submissions(workload, grid, self.tick, distribution, |job| {
-            if self.must_place() {
+            if self.refuses_misfits() {
                 grid.check_placeable(job)?;
             }
             if weighing { self.check_measurable(job) } else { Ok(()) }

@@ -56,10 +56,10 @@ impl Clusters {
     /// Sets the number of failed cores of a cluster. It is unknown which of them are assigned.
     pub fn fail(&mut self, cluster: usize, down: u32) {
         self.down[cluster] = down;
-        self.reckon(cluster);
+        self.update_free(cluster);
     }
 
-    fn reckon(&mut self, cluster: usize) {
+    fn update_free(&mut self, cluster: usize) {
         // A core may be both assigned and down, so the sum may exceed the cores that are gone.
         let gone = self.given[cluster].saturating_add(self.down[cluster]);
         self.set_free(cluster, self.all[cluster].cores.saturating_sub(gone));
@@ -128,14 +128,14 @@ impl Clusters {
     pub fn take(&mut self, cluster: usize, cores: u32) {
         assert!(cores <= self.free(cluster), "a task goes where it fits");
         self.given[cluster] += cores;
-        self.reckon(cluster);
+        self.update_free(cluster);
     }
 
     /// Assigns all cores of all clusters, until their sites offer some.
     pub fn take_all(&mut self) {
         for cluster in 0..self.all.len() {
             self.given[cluster] = self.all[cluster].cores;
-            self.reckon(cluster);
+            self.update_free(cluster);
         }
     }
 
@@ -146,7 +146,7 @@ impl Clusters {
         let known = offer.idle.saturating_add(self.down[cluster]);
         let busy = self.all[cluster].cores.saturating_sub(known).saturating_add(offer.waiting);
         self.given[cluster] = busy.saturating_add(unreceived);
-        self.reckon(cluster);
+        self.update_free(cluster);
     }
 
     /// The cluster of a site.
@@ -157,7 +157,7 @@ impl Clusters {
     pub fn give_back(&mut self, cluster: usize, cores: u32) {
         let given = self.given[cluster].checked_sub(cores);
         self.given[cluster] = given.expect("a cluster gets back what was taken from it");
-        self.reckon(cluster);
+        self.update_free(cluster);
     }
 
     fn of_kind(&self, kind: Kind) -> Option<&OfKind> {
@@ -206,7 +206,7 @@ impl Roomiest {
         self.nodes[1]
     }
 
-    /// The first of the largest.
+    /// Index of the first cluster with the most free cores.
     fn first_of_most(&self) -> usize {
         let leaves = self.nodes.len() / 2;
         let mut node = 1;

@@ -25,7 +25,7 @@ pub(super) struct AuctionLosses {
 #[derive(Default)]
 struct TaskLosses {
     times: u32,
-    /// The saved part of its work.
+    /// Saved part of the task's work.
     saved: Span,
     /// The clusters where it ran: all of its data has been sent there, and survives the failure of a node.
     ran_on: SmallVec<[usize; 2]>,
@@ -58,7 +58,7 @@ impl AuctionLosses {
     }
 
     /// Records a loss on a cluster; true if the task is tried again.
-    pub fn lose(&mut self, task: TaskId, saved: Span, cluster: usize) -> bool {
+    pub fn record_loss(&mut self, task: TaskId, saved: Span, cluster: usize) -> bool {
         let losses = self.lost.entry(task).or_default();
         losses.times += 1;
         losses.saved = losses.saved + saved;
@@ -80,14 +80,14 @@ impl AuctionLosses {
     }
 
     /// Remaining work of a task with this run time.
-    pub fn left(&self, task: TaskId, runtime: Span) -> Span {
+    pub fn remaining_work(&self, task: TaskId, runtime: Span) -> Span {
         let saved = self.lost.get(&task).map_or(Span::ZERO, |losses| losses.saved);
         left_of(runtime, saved)
     }
 
     /// Duration for which a task that starts now is safe at a cluster.
-    pub fn safe(&mut self, cluster: usize, now: Time) -> Option<Span> {
-        self.news.get_mut(&cluster).map(|news| news.safe(now))
+    pub fn safe_span(&mut self, cluster: usize, now: Time) -> Option<Span> {
+        self.news.get_mut(&cluster).map(|news| news.safe_span(now))
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let mut failing = AuctionLosses::new(Vec::new(), Recovery::default());
         let task = |job, index| TaskId { job: JobId(job), index };
         for task in [task(1, 9), task(2, 0), task(2, u32::MAX), task(3, 0)] {
-            failing.lose(task, Span::ZERO, 0);
+            failing.record_loss(task, Span::ZERO, 0);
         }
         failing.forget(JobId(2));
         let left: Vec<TaskId> = failing.lost.into_keys().collect();

@@ -203,21 +203,21 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     if tasks != count {
         let tasks = format_counted(tasks as u64, "task");
         let legs = format_counted(count as u64, "leg");
-        return immeasurable(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
+        return refuse_immeasurable(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
     }
     if !job.edges.is_empty() {
-        return immeasurable("its tasks wait for each other, so they cannot run at the same time".to_owned());
+        return refuse_immeasurable("its tasks wait for each other, so they cannot run at the same time".to_owned());
     }
     for (number, (task, leg)) in job.tasks.iter().zip(legs).enumerate() {
         let id = grid.site_ids[*leg];
         let Some((_, site)) = grid.sites.iter().find(|(site, _)| *site == id) else {
-            return immeasurable(format!("leg {number} is at a site that no [provisioning] uses"));
+            return refuse_immeasurable(format!("leg {number} is at a site that no [provisioning] uses"));
         };
         if task.kind != site.kind {
             let needs = kind_name(task.kind, grid);
             let has = kind_name(site.kind, grid);
             let name = &site.name;
-            return immeasurable(format!(
+            return refuse_immeasurable(format!(
                 "task {number} needs cores of kind {needs}, but its leg is at {name}, which has {has}"
             ));
         }
@@ -225,7 +225,7 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
             let cores = task.cores;
             let has = site.cores;
             let name = &site.name;
-            return immeasurable(format!(
+            return refuse_immeasurable(format!(
                 "task {number} needs {cores} cores, but its leg is at {name}, which has {has}"
             ));
         }
@@ -234,7 +234,7 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
             let asks = provider.time(task.walltime);
             let name = &site.name;
             let most = longest_walltime(site.terms.longest);
-            return immeasurable(format!(
+            return refuse_immeasurable(format!(
                 "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"
             ));
         }
@@ -242,7 +242,7 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
         if latency >= delta {
             let user = &user.name;
             let name = &site.name;
-            return immeasurable(format!(
+            return refuse_immeasurable(format!(
                 "a message between {user} and {name} takes {latency}: expected a larger delta, found {delta}"
             ));
         }
@@ -253,7 +253,7 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     }
     let least = Span::from_micros((held + delta + delta).micros() - first.micros());
     if lease < least {
-        return immeasurable(format!(
+        return refuse_immeasurable(format!(
             "its sites hold for {}, one after the other, and wait for a commit for up to twice delta: expected a lease of at least {least}, \
              found {lease}",
             user.name
@@ -262,7 +262,7 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     Ok(())
 }
 
-fn immeasurable(text: String) -> Result<(), PlacementError> {
+fn refuse_immeasurable(text: String) -> Result<(), PlacementError> {
     Err(PlacementError::Immeasurable(text))
 }
 

@@ -98,7 +98,7 @@ impl Customer {
         }
     }
 
-    /// Takes up all jobs that have arrived.
+    /// Takes up all jobs whose submission time has come.
     fn keep_calendar(&mut self, now: Time, out: &mut Out) {
         while let Some(next) = self.negotiated.pop_front_if(|next| next.job.arrive <= now) {
             self.take_up(now, next, out);
@@ -121,7 +121,7 @@ impl Customer {
         let strategy = (self.row.build)(&self.approach);
         self.live
             .insert(id, CustomerJob { run: Run::new(job), pinned, strategy, ends: BTreeMap::new(), is_doomed: false });
-        self.with(now, id, out, |strategy, context| strategy.begin_job(context));
+        self.act_on_job(now, id, out, |strategy, context| strategy.begin_job(context));
     }
 
     /// Schedules the jobs that follow a job that is over.
@@ -145,7 +145,13 @@ impl Customer {
     }
 
     /// Lets the strategy of a job act, if the job is live.
-    fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut JobContext<'_>)) {
+    fn act_on_job(
+        &mut self,
+        now: Time,
+        job: JobId,
+        out: &mut Out,
+        act: impl FnOnce(&mut dyn Strategy, &mut JobContext<'_>),
+    ) {
         let Customer { world, rules, approach, open_actions, live, seed, .. } = self;
         let Some(CustomerJob { run, pinned, strategy, is_doomed: false, .. }) = live.get_mut(&job) else { return };
         let mut context =
@@ -177,7 +183,7 @@ impl Customer {
         self.is_down = false;
         let jobs: Vec<JobId> = self.live.keys().copied().collect();
         for job in jobs {
-            self.with(now, job, out, |strategy, context| strategy.recover_process(context));
+            self.act_on_job(now, job, out, |strategy, context| strategy.recover_process(context));
         }
         for (from, message) in std::mem::take(&mut self.spool) {
             self.receive_message(now, from, message, out);
@@ -188,10 +194,10 @@ impl Customer {
     }
 
     /// A task is lost for good, so the other tasks of its job are useless.
-    fn lost(&mut self, now: Time, task: TaskId, out: &mut Out) {
+    fn handle_loss(&mut self, now: Time, task: TaskId, out: &mut Out) {
         let Some(live) = self.live.get_mut(&task.job) else { return };
-        live.run.lost(task.index);
-        self.with(now, task.job, out, |_, context| {
+        live.run.record_loss(task.index);
+        self.act_on_job(now, task.job, out, |_, context| {
             context.run.at_sites().into_iter().for_each(|other| context.recall(other));
         });
         self.live.entry(task.job).and_modify(|live| live.is_doomed = true);
@@ -211,7 +217,7 @@ impl Customer {
             .filter(|(its, end)| now + self.world.providers[its.0].latency < **end)
             .map(|(its, _)| *its)
             .collect();
-        self.with(now, job, out, |strategy, context| {
+        self.act_on_job(now, job, out, |strategy, context| {
             let mut unused: Vec<_> = context.run.unused().into_iter().chain(strategy.spare_booking()).collect();
             let rests = rests.into_iter().filter(|its| !unused.contains(its)).collect::<Vec<_>>();
             unused.extend(rests);
@@ -242,18 +248,18 @@ impl Customer {
             return self.bury(now, task.job, out);
         }
         let mut freed = Vec::new();
-        self.with(now, task.job, out, |_, context| {
+        self.act_on_job(now, task.job, out, |_, context| {
             let Some((transfers, next)) = context.run.ended(task.index) else { return };
             context.ship(transfers);
             freed = next;
         });
         self.hand_back(now, task, out);
         for next in freed {
-            self.with(now, task.job, out, |_, context| context.enter(next));
+            self.act_on_job(now, task.job, out, |_, context| context.enter(next));
             self.ready.push((task.job, next));
         }
         if self.live.get(&task.job).is_some_and(|live| live.run.is_over()) {
-            self.with(now, task.job, out, |strategy, context| {
+            self.act_on_job(now, task.job, out, |strategy, context| {
                 strategy
                     .spare_booking()
                     .into_iter()
@@ -265,7 +271,7 @@ impl Customer {
         }
     }
 
-    /// Records bookings whose rest can be handed back.
+    /// Records bookings that can be handed back before their end.
     fn note_bookings(&mut self, job: JobId, provider: usize, booked: impl Iterator<Item = (BookingId, Part)>) {
         if self.world.providers[provider].takes_back
             && let Some(live) = self.live.get_mut(&job)
@@ -286,7 +292,7 @@ impl Customer {
             .filter(|its| live.ends.get(its).is_some_and(|end| now + way < *end) && !live.run.is_wanted(*its))
             .collect();
         spare.iter().for_each(|its| _ = live.ends.remove(its));
-        self.with(now, task.job, out, |_, context| {
+        self.act_on_job(now, task.job, out, |_, context| {
             spare.into_iter().for_each(|(provider, booking)| context.give_back(provider, booking));
         });
     }
@@ -299,25 +305,25 @@ impl Customer {
                 if !self.world.providers[provider].fails() || !live.run.is_at(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
-                self.lost(now, task, out);
+                self.handle_loss(now, task, out);
             }
             Message::Revoked(_) | Message::Postponed(_) if !self.world.providers[provider].fails() => {
                 return Err(Fault::Unasked);
             }
             Message::Revoked(Revoked { job, booking }) => {
                 self.live.entry(job).and_modify(|live| _ = live.ends.remove(&(provider, booking)));
-                self.with(now, job, out, |strategy, context| strategy.booking_revoked(booking, context));
+                self.act_on_job(now, job, out, |strategy, context| strategy.booking_revoked(booking, context));
             }
             Message::Postponed(Postponed { job, receipt }) => {
                 self.note_bookings(job, provider, [(receipt.booking, receipt.part)].into_iter());
-                self.with(now, job, out, |strategy, context| strategy.booking_postponed(receipt, context));
+                self.act_on_job(now, job, out, |strategy, context| strategy.booking_postponed(receipt, context));
             }
             Message::Begun(Begun { task }) => {
                 let Some(live) = self.live.get_mut(&task.job) else { return Ok(()) };
                 if !live.run.begun(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
-                self.with(now, task.job, out, |strategy, context| strategy.task_begun(task.index, context));
+                self.act_on_job(now, task.job, out, |strategy, context| strategy.task_begun(task.index, context));
             }
             Message::Ended(Ended { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
@@ -333,20 +339,20 @@ impl Customer {
         Ok(())
     }
 
-    /// Handles an answer that a site owes its user.
+    /// Handles an answer to a request of the user.
     fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
         match answer {
             Message::Informed(informed) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, informed.number));
-                let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
+                let Some((job, asked)) = self.check_asked(pending)? else { return Ok(()) };
                 asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
-                self.with(now, job, out, |strategy, context| {
+                self.act_on_job(now, job, out, |strategy, context| {
                     strategy.receive_reply(informed.number, provider, informed.reply, context);
                 });
             }
             Message::Claimed(claimed) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, claimed.number));
-                let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
+                let Some((job, asked)) = self.check_asked(pending)? else { return Ok(()) };
                 asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
                 if self.live.get(&job).is_none_or(|live| live.is_doomed) {
                     self.return_late_claim(now, job, provider, claimed.result, out);
@@ -354,7 +360,7 @@ impl Customer {
                 }
                 let receipts = claimed.result.iter().flatten();
                 self.note_bookings(job, provider, receipts.map(|receipt| (receipt.booking, receipt.part)));
-                self.with(now, job, out, |strategy, context| {
+                self.act_on_job(now, job, out, |strategy, context| {
                     strategy.receive_claim_result(claimed.number, provider, claimed.result, context);
                 });
             }
@@ -362,22 +368,24 @@ impl Customer {
                 let pending = self
                     .open_actions
                     .settle_reply(now, PendingKey::Pledge(provider, hold, HoldStep::of_answer(&answer)));
-                let Some((job, _)) = self.known(pending)? else { return Ok(()) };
+                let Some((job, _)) = self.check_asked(pending)? else { return Ok(()) };
                 if let PledgeAnswer::Committed { booking, part } = answer {
                     self.note_bookings(job, provider, [(booking, part)].into_iter());
                 }
-                self.with(now, job, out, |strategy, context| strategy.receive_pledge_answer(hold, answer, context));
+                self.act_on_job(now, job, out, |strategy, context| {
+                    strategy.receive_pledge_answer(hold, answer, context)
+                });
             }
             Message::Returned(Returned { booking, result }) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Return(provider, booking));
-                let Some((job, _)) = self.known(pending)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, context| {
+                let Some((job, _)) = self.check_asked(pending)? else { return Ok(()) };
+                self.act_on_job(now, job, out, |strategy, context| {
                     strategy.receive_return_result(booking, provider, result, context)
                 });
             }
             Message::Recalled(recalled) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Recall(provider, recalled.task));
-                self.known(pending)?;
+                self.check_asked(pending)?;
                 self.recalled(now, provider, recalled, out)?;
             }
             _ => {}
@@ -398,19 +406,20 @@ impl Customer {
         if in_time {
             // The bookings of a job that is given up are still to be returned.
             if live.is_doomed {
-                live.run.lost(task.index)
+                live.run.record_loss(task.index)
             } else {
-                live.run.left(task.index, losses)
+                live.run.record_withdrawal(task.index, losses)
             }
             out.log(Record::Withdrawn { task });
         }
-        self.with(now, task.job, out, |strategy, context| strategy.task_recalled(task.index, in_time, context));
+        self.act_on_job(now, task.job, out, |strategy, context| strategy.task_recalled(task.index, in_time, context));
         self.bury(now, task.job, out);
         Ok(())
     }
 
-    /// The question of an answer. A user whose process crashes cannot know its questions from before the crash.
-    fn known(&self, pending: Option<PendingReply>) -> Result<Option<PendingReply>, Fault> {
+    /// Returns an answer's request; a fault if there is none. A user whose process may crash does not know its requests
+    /// from before a crash, so None is no fault then.
+    fn check_asked(&self, pending: Option<PendingReply>) -> Result<Option<PendingReply>, Fault> {
         if pending.is_none() && self.approach.crash.is_none() { Err(Fault::Unasked) } else { Ok(pending) }
     }
 
@@ -435,7 +444,7 @@ impl Customer {
     }
 
     fn arrived(&mut self, now: Time, task: TaskId, out: &mut Out) {
-        self.with(now, task.job, out, |_, context| {
+        self.act_on_job(now, task.job, out, |_, context| {
             context.run.arrived(task.index);
             context.enter(task.index);
         });
@@ -447,7 +456,7 @@ impl Planner for Customer {
         if self.has_accused {
             return;
         }
-        if let Some(provider) = self.open_actions.pending.overdue(now, out) {
+        if let Some(provider) = self.open_actions.pending.find_overdue(now, out) {
             return self.accuse(provider, Fault::Silent, out);
         }
         if !std::mem::replace(&mut self.has_begun, true) {
@@ -466,7 +475,7 @@ impl Planner for Customer {
                     Alarm::Follows(over) => self.follows(now, over, out),
                     Alarm::Arrived(task) => self.arrived(now, task, out),
                     Alarm::Strategy(job, token) => {
-                        self.with(now, job, out, |strategy, context| strategy.timer_due(token, context));
+                        self.act_on_job(now, job, out, |strategy, context| strategy.timer_due(token, context));
                     }
                 }
             }
@@ -499,7 +508,7 @@ impl Planner for Customer {
             return;
         }
         for (job, task) in self.in_turn(ready) {
-            self.with(now, job, out, |strategy, context| {
+            self.act_on_job(now, job, out, |strategy, context| {
                 if context.run.assignment(task).is_none() {
                     strategy.task_ready(task, context);
                 }

@@ -33,18 +33,20 @@ pub(super) struct OpenActions {
     pub given_up: Vec<JobId>,
 }
 
+/// Reason for which a user is woken.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Alarm {
     /// The process goes down.
     Crash,
-    /// The process is back, with nothing but its log.
+    /// The process is up again, with nothing but its log.
     Back,
-    /// The next jobs of the calendar arrive.
+    /// The next jobs with a given submission time are due.
     Calendar,
-    /// A job that follows another one arrives.
+    /// The think time after a job is over, so the job that follows it is due.
     Follows(JobId),
     /// The data of a task has arrived, or its time to be entered has come.
     Arrived(TaskId),
+    /// A time that the strategy of a job has set, with the strategy's own number for it.
     Strategy(JobId, u64),
 }
 
@@ -118,8 +120,8 @@ impl JobContext<'_> {
     }
 
     /// The providers that a task may go to.
-    pub fn fitting(&self, task: u32) -> Vec<usize> {
-        self.world.fitting(&self.run.job.tasks[task as usize], self.pinned).collect()
+    pub fn fitting_providers(&self, task: u32) -> Vec<usize> {
+        self.world.fitting_providers(&self.run.job.tasks[task as usize], self.pinned).collect()
     }
 
     /// The longest response time of all providers: a bound on the age of news, and on the delay of an action on it.
@@ -129,7 +131,7 @@ impl JobContext<'_> {
 
     /// The earliest time at which a task can run in a part that is claimed now: the claim is answered, then the task is
     /// entered.
-    pub fn soonest(&self) -> Time {
+    pub fn soonest_claimed(&self) -> Time {
         self.now + self.slack() + self.slack()
     }
 
@@ -150,7 +152,7 @@ impl JobContext<'_> {
         self.approach.deadline.map_or(Time::NEVER, |deadline| self.run.job.arrive + deadline)
     }
 
-    /// Its budget and that deadline.
+    /// Limits on cost and end: the budget and the deadline of the job.
     pub fn limits(&self) -> Limits {
         Limits { budget: self.approach.budget.unwrap_or(Area::MAX), deadline: self.deadline() }
     }
@@ -233,7 +235,7 @@ impl JobContext<'_> {
         );
     }
 
-    /// Sends a provider the next step of a hold.
+    /// Sends a provider the next message about a hold.
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // No answer follows a release.
         if let Some(step) = HoldStep::of_pledge(&pledge) {
@@ -293,7 +295,7 @@ impl JobContext<'_> {
         }
     }
 
-    /// Enters a task if it can go.
+    /// Enters a task into its site's queue or booking, if its time has come.
     pub(super) fn enter(&mut self, task: u32) {
         let Some(assignment) = self.run.enter(task) else { return };
         let reports_start = assignment.reports_start();

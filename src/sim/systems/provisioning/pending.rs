@@ -21,13 +21,13 @@ pub enum PendingKey {
     Recall(usize, TaskId),
 }
 
-/// The subject of a question.
+/// The subject of a request to a site.
 #[derive(Clone, Debug)]
 pub enum RequestKind {
     Query(Query),
     /// A claim to these parts at these fees.
     Claim(Vec<(Part, Area)>),
-    /// An order, which only needs a confirmation.
+    /// An order, which is only confirmed.
     Action,
 }
 
@@ -71,7 +71,7 @@ impl PendingReplies {
     }
 
     /// A provider whose answer should have arrived before now.
-    pub fn overdue(&mut self, now: Time, out: &mut Out) -> Option<usize> {
+    pub fn find_overdue(&mut self, now: Time, out: &mut Out) -> Option<usize> {
         if self.watch.is_none_or(|watch| watch > now) {
             return None;
         }
@@ -112,7 +112,7 @@ impl PendingKey {
 }
 
 impl RequestKind {
-    /// Checks that a reply answers this question.
+    /// Checks that a reply answers this request.
     pub fn is_answered_by(&self, reply: &Reply, provider: &Provider) -> Result<(), Fault> {
         let RequestKind::Query(query) = self else { return Err(Fault::Senseless) };
         let makes_sense = match (query, reply) {

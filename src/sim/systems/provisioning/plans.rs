@@ -56,13 +56,14 @@ fn plan_moga(request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
     let tariffs: Vec<Tariff> = moment.sites.iter().map(|site| site.desk.terms().tariff.clone()).collect();
     let mut front = plan_at_prices(&moment.application, request.at, (&slots, &tariffs), settings);
     if front.plans.is_empty() {
-        return Err(moment.nothing(&adverts));
+        return Err(moment.no_room_error(&adverts));
     }
     let all: Vec<Cost> = front.plans.iter().map(|plan| plan.cost).collect();
-    front.plans.retain(|plan| moment.limits().keep(request.at, &plan.cost));
+    front.plans.retain(|plan| moment.limits().allow(request.at, &plan.cost));
     let Some(chosen) = front.choose(request.alpha) else {
-        return Err(moment
-            .beyond(|limits| all.iter().copied().filter(|cost| limits.keep(request.at, cost)).collect::<Vec<_>>()));
+        return Err(moment.limits_error(|limits| {
+            all.iter().copied().filter(|cost| limits.allow(request.at, cost)).collect::<Vec<_>>()
+        }));
     };
     let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
     let placed = chosen.tasks.iter().map(|task| (task.task, task.site, task.start, task.end)).collect();
@@ -101,18 +102,17 @@ fn plan_greedy(request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
     let mut found = within(limits)?;
     for looser in looser {
         if found.is_empty() {
-            found = within(looser)?.into_iter().filter(|(_, plan)| limits.keep(request.at, &plan.cost())).collect();
+            found = within(looser)?.into_iter().filter(|(_, plan)| limits.allow(request.at, &plan.cost())).collect();
         }
     }
     let (kept, plans): (Vec<f64>, Vec<GreedyPlan<'_>>) = found.into_iter().unzip();
     // With this alpha there may be no plan within the limits, but with others.
     let Some(wanted) = kept.iter().position(|alpha| *alpha == request.alpha).or_else(|| {
-        let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().aims()).collect();
+        let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().objectives()).collect();
         choose_best(request.alpha, &options)
     }) else {
-        return Err(
-            moment.beyond(|limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect())
-        );
+        return Err(moment
+            .limits_error(|limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect()));
     };
     let wanted = &plans[wanted];
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
@@ -200,7 +200,7 @@ impl<'a> PlanningMoment<'a> {
             let pinned = site.and_then(|site| world.provider_of(site));
             sites.iter_mut().for_each(|site| site.advance(job.arrive));
             let Some((_, place)) = world
-                .fitting(task, pinned)
+                .fitting_providers(task, pinned)
                 .map(|place| {
                     let (waiting, running) = sites[place].desk.jobs();
                     (waiting + running, place)
@@ -237,8 +237,8 @@ impl<'a> PlanningMoment<'a> {
         Limits { budget: self.request.budget.unwrap_or(Area::MAX), deadline }
     }
 
-    /// The error if no plan keeps the limits; `within` returns the costs of those that keep others.
-    fn beyond(&self, within: impl Fn(Limits) -> Vec<Cost>) -> Unplannable {
+    /// Error for limits that no plan keeps; `within` returns the costs of the plans under other limits.
+    fn limits_error(&self, within: impl Fn(Limits) -> Vec<Cost>) -> Unplannable {
         let Limits { budget, deadline } = self.limits();
         let by_budget = || {
             let in_time = cheapest_plan(&within(Limits { budget: Area::MAX, deadline }));
@@ -280,9 +280,9 @@ impl<'a> PlanningMoment<'a> {
         let now = self.request.at;
         let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
         let procs = desks.iter().map(|desk| desk.terms().procs).collect();
-        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).within(limits, |site, area| {
+        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).with_limits(limits, |site, area| {
             let terms = self.sites[site].desk.terms();
-            area.at(terms.tariff.least()) + terms.charge
+            area.cost_at(terms.tariff.least()) + terms.charge
         });
         loop {
             let price_queries = buying.price_queries(now);
@@ -312,8 +312,8 @@ impl<'a> PlanningMoment<'a> {
         }
     }
 
-    /// The error if not even all slots together hold the workflow.
-    fn nothing(&self, adverts: &[Vec<Slot>]) -> Unplannable {
+    /// Error for a workflow that does not fit into all advertised slots together.
+    fn no_room_error(&self, adverts: &[Vec<Slot>]) -> Unplannable {
         let mut free = Vec::new();
         let mut slots = 0;
         for ((_, site), advert) in self.request.grid.sites.iter().zip(adverts) {

@@ -173,7 +173,7 @@ fn check_prices(terms: &mut Terms, w: &mut dyn Walk) {
             field.complain(format!("expected at most {PRICES_MAX} prices, found {}", terms.prices.len()));
         }
         (false, Some(field)) => {
-            let rows = field.listed().unwrap_or_default();
+            let rows = field.list_items().unwrap_or_default();
             let pairs = terms.prices.iter().zip(terms.prices.iter().skip(1));
             for ((one, next), row) in pairs.zip(rows.iter().skip(1)) {
                 // Times that could not be read are 0.

@@ -28,10 +28,10 @@ struct TaskRun {
     data: u32,
     assignment: Option<Assignment>,
     entered: bool,
-    /// It has announced its start, as requested.
+    /// True if the task has announced its start, as requested.
     begun: bool,
     ended: bool,
-    /// Number of losses when it was last taken back.
+    /// Number of times that the task had been lost when it was last taken back.
     losses: u32,
 }
 
@@ -46,7 +46,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// True if its user wants to be told of its start.
+    /// True if the user wants a message about the task's start.
     pub fn reports_start(&self) -> bool {
         self.padded.is_some() || self.is_leg
     }
@@ -60,7 +60,7 @@ pub struct Padded {
     pub walltime: Span,
 }
 
-/// A transfer that can leave.
+/// A transfer whose data is ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     pub from_task: u32,
@@ -83,7 +83,7 @@ impl Run {
         TaskId { job: self.job.id, index: task }
     }
 
-    /// Tasks that only wait for a place.
+    /// Tasks that have all inputs but no place yet.
     pub fn ready(&self) -> Vec<u32> {
         self.tasks.iter().zip(0..).filter(|(task, _)| is_ready(task)).map(|(_, number)| number).collect()
     }
@@ -154,7 +154,7 @@ impl Run {
         self.tasks[task as usize].data += 1;
     }
 
-    /// Records an arrival for a task.
+    /// Records that an input of a task has arrived.
     pub fn arrived(&mut self, task: u32) {
         self.tasks[task as usize].data -= 1;
     }
@@ -169,7 +169,7 @@ impl Run {
     }
 
     /// Records that an entered task has been taken back, with its number of losses.
-    pub fn left(&mut self, task: u32, losses: u32) {
+    pub fn record_withdrawal(&mut self, task: u32, losses: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
             (task.entered, task.begun, task.assignment, task.losses) = (false, false, None, losses);
         }
@@ -180,7 +180,7 @@ impl Run {
     }
 
     /// Records that a task is lost at its site for good.
-    pub fn lost(&mut self, task: u32) {
+    pub fn record_loss(&mut self, task: u32) {
         self.tasks[task as usize].entered = false;
     }
 

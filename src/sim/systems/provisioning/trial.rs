@@ -22,7 +22,7 @@ pub struct SiteTrial {
     /// Run times of queued jobs, which the desk does not know.
     runtimes: BTreeMap<TaskId, Span>,
     guests: u32,
-    /// Events of guests since the last look.
+    /// Events of guests since they were last read.
     pub news: Vec<TrialEvent>,
     /// Starts of background jobs so far.
     pub starts: Vec<(u32, Time)>,
@@ -59,7 +59,7 @@ impl SiteTrial {
         self.now
     }
 
-    /// Time of the next event.
+    /// Time of the next event of the site.
     pub fn due(&self) -> Option<Time> {
         let submit = self.background.get(self.next).map(|job| job.submit);
         let end = self.ends.peek().map(|Reverse((end, _))| *end);
@@ -93,7 +93,7 @@ impl SiteTrial {
         waited
     }
 
-    /// Ends the guests' actions of this instant.
+    /// Lets the site react to the guests' actions of this instant.
     pub fn settle(&mut self) {
         self.pass();
     }

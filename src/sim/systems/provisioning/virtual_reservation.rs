@@ -51,14 +51,14 @@ pub fn reserved_cost(work: &Part, tariff: &Tariff, fee: Area) -> Area {
     tariff.cost(work) + fee
 }
 
-/// The first action.
+/// The first action for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// No job can be cheaper: only book.
+    /// Only a reservation is made, as no job can be cheaper.
     Reserve,
-    /// No reservation is available.
+    /// Only a job is submitted, as no reservation is available.
     Job,
-    /// Book, and try a job all the same.
+    /// A reservation is made, and a job is tried as well.
     Both,
 }
 

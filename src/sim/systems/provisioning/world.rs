@@ -22,7 +22,7 @@ pub struct World {
 /// A site as users know it.
 pub struct Provider {
     pub site: ActorId,
-    /// Its index in the topology.
+    /// Index of the site in the topology.
     pub number: usize,
     pub name: String,
     pub cores: u32,
@@ -36,7 +36,7 @@ pub struct Provider {
     pub takes_back: bool,
     speed_millionths: u64,
     longest: Option<Span>,
-    /// Latency of a message to it.
+    /// Latency of a message to the site.
     pub latency: Span,
     /// The checkpoints of its tasks, if its nodes fail.
     fails: Option<Attempts>,
@@ -59,7 +59,7 @@ impl World {
         World { providers, roads }
     }
 
-    /// The latencies as this user has them.
+    /// The world with the latencies that this user has.
     pub fn seen_by(mut self, user: &User) -> World {
         self.providers.iter_mut().for_each(|provider| provider.latency = provider.latency + user.latency);
         self
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// The providers where a task can run.
-    pub fn fitting(&self, task: &Task, pinned: Option<usize>) -> impl Iterator<Item = usize> {
+    pub fn fitting_providers(&self, task: &Task, pinned: Option<usize>) -> impl Iterator<Item = usize> {
         let task = *task;
         let providers =
             self.providers.iter().enumerate().filter(move |(at, _)| pinned.is_none_or(|pinned| pinned == *at));
@@ -80,7 +80,7 @@ impl World {
     /// The reason why no provider can run a job, if there is one: a task is too large, or too long for those that are
     /// large enough.
     pub fn excludes(&self, job: &Job, pinned: Option<usize>) -> Option<Invalid> {
-        let task = job.tasks.iter().find(|task| self.fitting(task, pinned).next().is_none())?;
+        let task = job.tasks.iter().find(|task| self.fitting_providers(task, pinned).next().is_none())?;
         let mut providers =
             self.providers.iter().enumerate().filter(|(at, _)| pinned.is_none_or(|pinned| pinned == *at));
         let is_large = providers.any(|(_, provider)| provider.is_large_enough(task));
@@ -122,7 +122,7 @@ impl World {
         let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
         let providers: Vec<Speed> = self.providers.iter().map(|provider| Speed(provider.speed_millionths)).collect();
         let application = Application::new(&workflow, &providers, |from, to| self.link(from, to));
-        application.suiting(|task, provider| self.providers[provider].kind == job.tasks[task].kind)
+        application.restricted_by(|task, provider| self.providers[provider].kind == job.tasks[task].kind)
     }
 
     /// Ships data. Returns the arrival, if it is known already; otherwise the network announces it by this number.
@@ -152,7 +152,7 @@ impl World {
 }
 
 fn spare_beyond_walltime(provider: &Provider, task: &Task) -> u64 {
-    provider.lasts(task).micros() - provider.time(task.walltime).micros()
+    provider.held_time(task).micros() - provider.time(task.walltime).micros()
 }
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ impl Provider {
             speed_millionths: site.speed_millionths,
             longest: site.terms.longest,
             latency: site.latency,
-            fails: grid.fails(id).map(|fails| fails.attempts(site.cores)),
+            fails: grid.site_failures(id).map(|fails| fails.attempts(site.cores)),
         }
     }
 
@@ -215,7 +215,7 @@ impl Provider {
         self.is_large_enough(task) && self.is_short_enough(task)
     }
 
-    /// True if its run is not too long here.
+    /// True if the task is not longer than the site allows.
     pub fn is_short_enough(&self, task: &Task) -> bool {
         self.time(task.walltime) <= longest_walltime(self.longest)
     }
@@ -226,7 +226,7 @@ impl Provider {
 
     /// The least cost of a booking of this core time.
     pub fn least(&self, area: Area) -> Area {
-        area.at(self.tariff.least()) + self.charge
+        area.cost_at(self.tariff.least()) + self.charge
     }
 
     /// True if its nodes fail.
@@ -235,9 +235,9 @@ impl Provider {
     }
 
     /// Duration for which a task has its processors here, with its checkpoints.
-    pub fn lasts(&self, task: &Task) -> Span {
+    pub fn held_time(&self, task: &Task) -> Span {
         let time = self.time(task.walltime);
-        self.fails.as_ref().map_or(time, |fails| fails.stretched(time, task.cores))
+        self.fails.as_ref().map_or(time, |fails| fails.with_checkpoints(time, task.cores))
     }
 
     /// Duration of a span of work here.
@@ -287,7 +287,7 @@ mod tests {
                 for more in [0, 1] {
                     let task = Task::new(Span::from_micros((1 << bits) + more), 4, Kind(0));
                     let request = NodeRequest { job, nodes: 4, walltime: provider.time(task.walltime) };
-                    let taken = desk.takes(Time::ZERO, &request);
+                    let taken = desk.check_submission(Time::ZERO, &request);
                     assert_eq!(
                         provider.fits(&task),
                         taken.is_ok(),

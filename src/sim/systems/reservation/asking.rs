@@ -16,20 +16,20 @@ pub(super) struct AskedRequest {
     pub user: ActorId,
     reserve: Reserve,
     wanted: WantedJob,
-    /// The shape asked for.
+    /// Index of the shape that was requested.
     shape: usize,
     cluster: usize,
     start: Time,
     nodes: NodeSet,
     search: Search,
-    /// True if its user has cancelled it meanwhile.
+    /// True if the user has cancelled the request meanwhile.
     pub is_cancelled: bool,
 }
 
 /// State of the search for a place.
 #[derive(Default)]
 pub(super) struct Search {
-    /// True if the start is the latest possible one.
+    /// True if the requested start is the latest possible one.
     is_latest: bool,
     /// True if the nodes are among those that the site has named as free.
     are_named: bool,
@@ -48,7 +48,7 @@ impl MetaScheduler {
     ) {
         let job = &reserve.job;
         let ShapedOffer { cluster, shape, offer: Offer { start, nodes, .. } } = found;
-        let lasts = self.lasts(cluster, &wanted.shaped(shape));
+        let lasts = self.booked_time(cluster, &wanted.shaped(shape));
         let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
         book.add(start, start + lasts, &nodes).expect("what is offered is free");
         let task = TaskId { job: job.id, index: 0 };
@@ -94,7 +94,7 @@ impl MetaScheduler {
             return;
         }
         out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
-        let end = asked.start + self.lasts(asked.cluster, &asked.wanted.shaped(asked.shape));
+        let end = asked.start + self.booked_time(asked.cluster, &asked.wanted.shaped(asked.shape));
         self.unbook(now, asked.cluster, (asked.start, end), &asked.nodes);
         let next = if asked.is_cancelled { None } else { self.after_refusal(now, &mut asked, &booked.free) };
         let AskedRequest { user, reserve, wanted, search, .. } = asked;
@@ -115,7 +115,7 @@ impl MetaScheduler {
         let request = wanted.shaped(shape);
         let (soonest, there) = self.at_site(cluster, now, staging, &request);
         if !search.are_named
-            && let Some(offer) = self.among(cluster, start.max(soonest), &there, free)
+            && let Some(offer) = self.offer_among(cluster, start.max(soonest), &there, free)
         {
             search.are_named = true;
             return Some(ShapedOffer { cluster, shape, offer });
@@ -135,17 +135,17 @@ impl MetaScheduler {
 
     /// A start for a request, at `from` or as soon afterwards as it is ready, if that is in time, on nodes that a site
     /// has named as free and that are free in its book.
-    pub(super) fn among(&self, cluster: usize, from: Time, request: &Request, free: &NodeSet) -> Option<Offer> {
+    pub(super) fn offer_among(&self, cluster: usize, from: Time, request: &Request, free: &NodeSet) -> Option<Offer> {
         let start = from.max(request.ready);
         let is_in_time = request.latest_start(start).is_some();
         let book = &self.clusters[cluster].book;
-        let nodes = book.among(start, start + request.duration, request.nodes, free).filter(|_| is_in_time)?;
+        let nodes = book.free_among(start, start + request.duration, request.nodes, free).filter(|_| is_in_time)?;
         Some(Offer { start, nodes, rank: 0 })
     }
 
     /// The request with its latest start at a cluster, if that is later than the refused start.
     pub(super) fn latest(&self, now: Time, cluster: usize, request: &Request, refused: Time) -> Option<Request> {
-        let there = Request { duration: self.lasts(cluster, request), ..*request };
+        let there = Request { duration: self.booked_time(cluster, request), ..*request };
         let latest = there.latest_start(now).filter(|latest| *latest > refused)?;
         Some(Request { ready: latest, ..*request })
     }
@@ -156,7 +156,7 @@ impl MetaScheduler {
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let waits = self.has_to_bring(&reserve, site);
-        let end = start + self.lasts(cluster, &request);
+        let end = start + self.booked_time(cluster, &request);
         let nodes_held = nodes.clone();
         let runtime = wanted.runtime(shape);
         let staging = reserve.staging;

@@ -26,7 +26,7 @@ impl Blocked {
     /// Only changes cost time: O(P + K log C log R) for `P` pieces of nodes whose expected return has changed, and, for
     /// newly failed nodes, `K` pieces without bookings, `C` changes of the calendar up to their return and its `R`
     /// records.
-    pub fn block(&mut self, now: Time, down: &[Expected], calendar: &mut Calendar) {
+    pub fn update(&mut self, now: Time, down: &[Expected], calendar: &mut Calendar) {
         let mut fresh = Vec::new();
         let mut before = std::mem::take(&mut self.groups);
         for Expected { back, nodes } in down {

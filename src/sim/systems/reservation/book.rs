@@ -32,7 +32,7 @@ pub struct Offer {
 pub struct OfferBound {
     pub rank: i128,
     pub start: Time,
-    /// True if an offer reaches the bound.
+    /// True if there is an offer with exactly this rank and start.
     pub is_exact: bool,
 }
 
@@ -49,7 +49,7 @@ impl ClusterBook {
         self.fit
     }
 
-    /// Sets another policy.
+    /// Replaces the fit policy.
     pub fn go_by(&mut self, fit: &'static Fit) {
         self.fit = fit;
     }
@@ -65,7 +65,7 @@ impl ClusterBook {
             let (start, nodes) = self.calendar.earliest(wanted.from, wanted.span, wanted.width, wanted.latest)?;
             return Some(Offer { start, nodes, rank: 0 });
         }
-        let (start, rank) = self.preferred(now, &wanted, request.deadline)?;
+        let (start, rank) = self.best_start(now, &wanted, request.deadline)?;
         let free = self.calendar.free_over(start, start + wanted.span);
         let nodes = free.lowest(wanted.width).expect("a rectangle is wide enough");
         Some(Offer { start, nodes, rank })
@@ -90,7 +90,7 @@ impl ClusterBook {
     }
 
     /// The lowest `width` of these nodes that are free for that time; None if there are fewer.
-    pub fn among(&self, start: Time, end: Time, width: u32, nodes: &NodeSet) -> Option<NodeSet> {
+    pub fn free_among(&self, start: Time, end: Time, width: u32, nodes: &NodeSet) -> Option<NodeSet> {
         self.calendar.free_over(start, end).intersection(nodes).lowest(width)
     }
 
@@ -129,7 +129,7 @@ impl ClusterBook {
         Some(OfferBound { rank: self.fit.rank(&rectangle), start, is_exact: false })
     }
 
-    fn preferred(&self, now: Time, wanted: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
+    fn best_start(&self, now: Time, wanted: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
         let mut best: Option<(Time, i128)> = None;
         self.rectangles(now, wanted, deadline, self.fit.measure != FitMeasure::Nodes, |rectangle| {
             let rank = self.fit.rank(&rectangle);
@@ -174,8 +174,8 @@ impl ClusterBook {
     }
 
     /// Blocks nodes that are down until their expected return; all others are up.
-    pub fn block(&mut self, now: Time, down: &[Expected]) {
-        self.blocked.block(now, down, &mut self.calendar);
+    pub fn block_down(&mut self, now: Time, down: &[Expected]) {
+        self.blocked.update(now, down, &mut self.calendar);
         self.until = down.iter().map(|one| one.back).fold(self.until, Time::max);
     }
 }

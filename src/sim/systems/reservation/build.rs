@@ -79,7 +79,7 @@ impl System for Reservation {
                 is_shared: site.systems.len() > 1,
                 book: open_book(site, fit, self.rect_end),
                 outages: grid
-                    .fails(*id)
+                    .site_failures(*id)
                     .map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
             })
             .collect();

@@ -27,7 +27,7 @@ impl StartRule for FitRule {
         Box::new(ClusterBook::new(nodes, self.fit, self.rect_end))
     }
 
-    fn takers(&self, starts: &[Rectangle]) -> Vec<(&'static str, Option<Time>)> {
+    fn starts_by_rule(&self, starts: &[Rectangle]) -> Vec<(&'static str, Option<Time>)> {
         let taken = |fit: &Fit| {
             let best = starts.iter().min_by_key(|rectangle| (fit.rank(rectangle), rectangle.start));
             best.map(|rectangle| rectangle.start)

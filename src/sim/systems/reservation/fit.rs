@@ -18,7 +18,7 @@ pub struct Fit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FitMeasure {
-    /// The start itself.
+    /// The start of the rectangle.
     Start,
     /// Number of nodes that are free throughout the booking.
     Nodes,
@@ -32,7 +32,7 @@ pub enum Seek {
     Most,
 }
 
-/// In the paper's order.
+/// All fit policies, in the paper's order.
 pub const ALL: &[Fit] = &[
     fit_row("ff", "FF", "the earliest feasible start", FitMeasure::Start, Seek::Least),
     fit_row("pe_b", "PE_B", "the fewest free nodes (best fit)", FitMeasure::Nodes, Seek::Least),
@@ -70,9 +70,9 @@ impl Fit {
         }
     }
 
-    /// A rank that can be compared with those of sites of other speeds: nodes count by their speed, so the number of
+    /// Makes ranks of sites with different speeds comparable: nodes count by their speed, so the number of
     /// nodes becomes their capacity, and the area the work that fits into it.
-    pub fn across(&self, rank: i128, speed: Speed) -> i128 {
+    pub fn scaled_by_speed(&self, rank: i128, speed: Speed) -> i128 {
         match self.measure {
             FitMeasure::Start | FitMeasure::Duration => rank,
             // All rectangles without end stay equal.

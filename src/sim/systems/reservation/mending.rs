@@ -24,11 +24,11 @@ impl MetaScheduler {
             let cluster = &mut self.clusters[number];
             let outages = cluster.outages.as_mut().expect("it is watched");
             let Some(down) = outages.take_news(now) else { continue };
-            cluster.book.block(now, down);
+            cluster.book.block_down(now, down);
             let site = cluster.site;
             let is_shared = cluster.is_shared;
             let bookings = outages.recovery.bookings;
-            let is_hit = |live: &AcceptedJob| match outages.back(&live.nodes) {
+            let is_hit = |live: &AcceptedJob| match outages.expected_return(&live.nodes) {
                 None => false,
                 // Under this rule a job keeps its booking as long as some of its time is left.
                 Some(back) if bookings == Bookings::Shorten => back >= live.end,
@@ -53,12 +53,12 @@ impl MetaScheduler {
 
     /// Recalls jobs that their sites still hold although their time is over: their nodes were down all the time, and
     /// the news of that came when they were back already, or while the site was asked for another booking of the job.
-    pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
+    pub(super) fn recall_overdue(&mut self, now: Time, out: &mut Out) {
         while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
             self.overdue.remove(&(at, job));
             let Some(live) = self.live.get(&job).filter(|live| live.phase == AcceptedPhase::Given) else { continue };
             let Cluster { site, outages: Some(outages), .. } = &self.clusters[live.cluster] else { continue };
-            if outages.overdue(live.end) == at {
+            if outages.certainly_reported_at(live.end) == at {
                 self.recall(*site, job, out);
             }
         }
@@ -87,7 +87,7 @@ impl MetaScheduler {
     pub(super) fn await_end(&mut self, job: JobId) {
         let live = &self.live[&job];
         if let Some(outages) = &self.clusters[live.cluster].outages {
-            self.overdue.insert((outages.overdue(live.end), job));
+            self.overdue.insert((outages.certainly_reported_at(live.end), job));
         }
     }
 
@@ -98,7 +98,7 @@ impl MetaScheduler {
     }
 
     /// Handles the loss of a running task.
-    pub(super) fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
+    pub(super) fn handle_loss(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let job = lost.task.job;
         let Some(live) = self
             .live
@@ -112,7 +112,7 @@ impl MetaScheduler {
         let Some(outages) = &cluster.outages else { return };
         live.losses += 1;
         live.saved = live.saved + cluster.speed.work(lost.saved);
-        let back = outages.back(&live.nodes).unwrap_or(Time::ZERO).max(now + cluster.latency);
+        let back = outages.expected_return(&live.nodes).unwrap_or(Time::ZERO).max(now + cluster.latency);
         let again = outages.recovery.tries_again(live.losses);
         let bookings = if again { outages.recovery.bookings } else { Bookings::Break };
         if bookings == Bookings::Shorten && back < live.end {
@@ -126,7 +126,7 @@ impl MetaScheduler {
         }
         let left = if bookings == Bookings::Move { self.move_on(now, job, live, out) } else { Some(live) };
         if let Some(live) = left {
-            self.breaks(job, &live, out);
+            self.break_promise(job, &live, out);
         }
     }
 
@@ -138,12 +138,12 @@ impl MetaScheduler {
         let moves = outages.is_some_and(|outages| outages.recovery.bookings == Bookings::Move);
         let left = if moves { self.move_on(now, job, live, out) } else { Some(live) };
         if let Some(live) = left {
-            self.breaks(job, &live, out);
+            self.break_promise(job, &live, out);
         }
     }
 
     /// Breaks the promise of a reservation, and compensates its user.
-    pub(super) fn breaks(&self, job: JobId, live: &AcceptedJob, out: &mut Out) {
+    pub(super) fn break_promise(&self, job: JobId, live: &AcceptedJob, out: &mut Out) {
         if self.has_failed() {
             return;
         }
@@ -160,7 +160,7 @@ impl MetaScheduler {
 
 impl AcceptedJob {
     /// Part of a span of its work that has not been saved.
-    pub(super) fn left(&self, all: Span) -> Span {
+    pub(super) fn unsaved_part(&self, all: Span) -> Span {
         if self.saved.is_zero() { all } else { left_of(all, self.saved) }
     }
 }

@@ -47,7 +47,7 @@ pub struct MetaScheduler {
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
     /// Clusters whose nodes fail.
     pub(super) failing: Vec<usize>,
-    /// Time of the next news of any of them.
+    /// Time of the next news of any failing cluster.
     pub(super) news_at: Time,
     /// Times by which the ends of the jobs at these clusters must have been reported.
     pub(super) overdue: BTreeSet<(Time, JobId)>,
@@ -91,7 +91,7 @@ pub(super) struct AcceptedJob {
     pub runtime: Span,
     pub staging: Option<Staging>,
     pub phase: AcceptedPhase,
-    /// Number of its losses, and saved work at speed 1.
+    /// Number of times that it was lost, and its saved work at speed 1.
     pub losses: u32,
     pub saved: Span,
 }
@@ -101,9 +101,9 @@ pub(super) struct AcceptedJob {
 pub(super) enum AcceptedPhase {
     /// Its input is on its way. A site that is not shared does not know the job yet.
     Awaited,
-    /// The site has it.
+    /// The site has the job.
     Given,
-    /// It has ended, and its output is on its way.
+    /// The job has ended, and its output is on its way.
     Returning,
 }
 
@@ -158,7 +158,7 @@ impl MetaScheduler {
         let id = job.id;
         // No honest user sends such a request.
         let can_bring =
-            staging.as_ref().is_none_or(|staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging)));
+            staging.as_ref().is_none_or(|staging| self.stager.as_ref().is_some_and(|stager| stager.is_valid(staging)));
         if !can_bring || !shapes.is_empty() && !JobShape::are_of(shapes, job) {
             return;
         }
@@ -202,17 +202,17 @@ impl MetaScheduler {
             None => request.ready,
             Some((stager, staging)) => {
                 let answered = if is_shared { now + latency + latency } else { now };
-                request.ready.max(answered + stager.alone(&staging, site) + latency)
+                request.ready.max(answered + stager.unshared_time(&staging, site) + latency)
             }
         };
-        (now + latency, Request { ready, duration: self.lasts(cluster, request), ..*request })
+        (now + latency, Request { ready, duration: self.booked_time(cluster, request), ..*request })
     }
 
     /// Duration of a booking at a cluster, at its speed and including checkpoints, if the job makes any there.
-    pub(super) fn lasts(&self, cluster: usize, request: &Request) -> Span {
+    pub(super) fn booked_time(&self, cluster: usize, request: &Request) -> Span {
         let Cluster { speed, ref outages, .. } = self.clusters[cluster];
         let work = speed.time(request.duration);
-        outages.as_ref().map_or(work, |outages| outages.stretched(work, request.nodes))
+        outages.as_ref().map_or(work, |outages| outages.with_checkpoints(work, request.nodes))
     }
 
     /// Handles the arrival of a job's input; its user may have cancelled it meanwhile.
@@ -262,7 +262,7 @@ impl MetaScheduler {
     }
 
     /// The policy's choice over several clusters: of equal ranks the earliest end, then the earliest start. Clusters of
-    /// different speeds are compared by capacity ([`super::fit::Fit::across`]).
+    /// different speeds are compared by capacity ([`super::fit::Fit::scaled_by_speed`]).
     ///
     /// Branch and bound: clusters are asked in order of a bound that is computed from counts, and not at all if they
     /// cannot beat the best offer so far. The bound of a cluster without bookings is exact, so all but the first of
@@ -415,7 +415,9 @@ impl MetaScheduler {
         if !recalled.in_time {
             // An honest site has reported the end by now.
             let outages = self.clusters[live.cluster].outages.as_ref();
-            if live.phase == AcceptedPhase::Given && outages.is_some_and(|outages| outages.overdue(live.end) <= now) {
+            if live.phase == AcceptedPhase::Given
+                && outages.is_some_and(|outages| outages.certainly_reported_at(live.end) <= now)
+            {
                 self.missing.insert(job);
             }
             return;
@@ -449,8 +451,8 @@ impl MetaScheduler {
         let nodes = live.nodes.clone();
         let walltime = live.end.since(start);
         let cluster = &mut self.clusters[live.cluster];
-        let runtime = cluster.speed.time(live.left(live.runtime));
-        let until_failure = cluster.outages.as_mut().map(|outages| outages.safe(now));
+        let runtime = cluster.speed.time(live.unsaved_part(live.runtime));
+        let until_failure = cluster.outages.as_mut().map(|outages| outages.safe_span(now));
         let safe = if self.prompt.contains(&cluster.site) { Some(Span::ZERO) } else { until_failure };
         out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
         self.await_end(job);
@@ -460,7 +462,7 @@ impl MetaScheduler {
 impl Cluster {
     /// The place of an offer of this cluster among those of several.
     pub(super) fn key(&self, rank: i128, start: Time, request: &Request, number: usize) -> OfferKey {
-        (self.book.fit().across(rank, self.speed), start + self.speed.time(request.duration), start, number)
+        (self.book.fit().scaled_by_speed(rank, self.speed), start + self.speed.time(request.duration), start, number)
     }
 }
 
@@ -493,7 +495,7 @@ impl Actor<Message, Record> for MetaScheduler {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now.time, event.from, ended, out),
-                Cause::Message(Message::Lost(lost)) => self.lost(now.time, event.from, lost, out),
+                Cause::Message(Message::Lost(lost)) => self.handle_loss(now.time, event.from, lost, out),
                 Cause::Message(Message::Booked(booked)) => answers.push((event.from, booked)),
                 Cause::Message(Message::Recalled(recalled)) => self.recalled(now.time, event.from, recalled, out),
                 Cause::Message(Message::Cancel(Cancel { job })) => cancelled.push((event.from, job)),
@@ -501,7 +503,7 @@ impl Actor<Message, Record> for MetaScheduler {
                 _ => {}
             }
         }
-        self.miss(now.time, out);
+        self.recall_overdue(now.time, out);
         // A cancellation of the same instant as its request is handled after the answer.
         let new: BTreeSet<JobId> = asked.iter().map(|(_, reserve)| reserve.job.id).collect();
         let (at_once, cancelled): (Vec<_>, Vec<_>) = cancelled.into_iter().partition(|(_, job)| new.contains(job));

@@ -28,17 +28,17 @@ pub(super) struct Moving {
 
 /// State of the search.
 struct MoveSearch {
-    /// Rest of the request.
+    /// Request for the rest of the job.
     left: WantedJob,
     next: MoveStep,
     /// Other nodes that a site has named as free; tried before `next`.
     named: Option<ShapedOffer>,
-    /// True if the last attempt was such nodes.
+    /// True if the last attempt was for nodes that the site has named as free.
     are_named: bool,
     /// Last refusal, and all shapes that have no further offers of a cluster.
     refused: Option<(RefusedShape, Time)>,
     tried: Vec<RefusedShape>,
-    /// The shape last recorded.
+    /// Index of the shape that was last recorded.
     recorded: usize,
 }
 
@@ -73,7 +73,7 @@ impl MetaScheduler {
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: AcceptedJob, out: &mut Out) -> Option<AcceptedJob> {
         let left = match live.saved.is_zero() {
             true => live.wanted.clone(),
-            false => live.wanted.rest(live.shape, live.left(live.request.duration)),
+            false => live.wanted.rest_in_shape(live.shape, live.unsaved_part(live.request.duration)),
         };
         let named = None;
         let are_named = false;
@@ -98,7 +98,7 @@ impl MetaScheduler {
         };
         let ShapedOffer { cluster, shape, offer: Offer { start, nodes, .. } } = found;
         seek.record(job, shape, out);
-        let until = start + self.lasts(cluster, &seek.left.shaped(shape));
+        let until = start + self.booked_time(cluster, &seek.left.shaped(shape));
         let Cluster { site, speed, is_shared, ref mut book, .. } = self.clusters[cluster];
         book.add(start, until, &nodes).expect("what is offered is free");
         let awaits_input = live.phase == AcceptedPhase::Awaited;
@@ -110,7 +110,7 @@ impl MetaScheduler {
         let task = TaskId { job, index: 0 };
         let nodes = moving.nodes.clone();
         let walltime = until.since(start);
-        let runtime = speed.time(moving.live.left(moving.live.wanted.runtime(shape)));
+        let runtime = speed.time(moving.live.unsaved_part(moving.live.wanted.runtime(shape)));
         out.log(Record::Assigned { task, site });
         out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
         self.moving.insert(job, moving);
@@ -129,7 +129,7 @@ impl MetaScheduler {
                 MoveStep::AtItsTime => {
                     seek.next = MoveStep::Preferred;
                     let left = seek.left.shaped(live.shape);
-                    let deadline = live.start + self.lasts(home, &left);
+                    let deadline = live.start + self.booked_time(home, &left);
                     let at_its_time = Request { ready: live.start, deadline, ..left };
                     let is_in_time = live.start >= now + self.clusters[home].latency;
                     let offer = if is_in_time {
@@ -214,13 +214,13 @@ impl MetaScheduler {
             // A move at the original time allows no later start.
             let deadline = if seek.next == MoveStep::Preferred { until } else { left.deadline };
             let there = Request { ready: start, duration, deadline, ..left };
-            let offer = self.among(cluster, now + self.clusters[cluster].latency, &there, &booked.free);
+            let offer = self.offer_among(cluster, now + self.clusters[cluster].latency, &there, &booked.free);
             seek.named = offer.map(|offer| ShapedOffer { cluster, shape, offer });
         }
         if let Some(live) = self.seek_on(now, job, live, seek, out) {
             // It has never been at the site that was asked.
             out.log(home);
-            self.breaks(job, &live, out);
+            self.break_promise(job, &live, out);
         }
     }
 

@@ -39,22 +39,22 @@ impl OutageView {
     }
 
     /// Latest expected return of these nodes; None if none is down.
-    pub fn back(&self, nodes: &NodeSet) -> Option<Time> {
+    pub fn expected_return(&self, nodes: &NodeSet) -> Option<Time> {
         self.down.iter().filter(|one| one.nodes.meets(nodes)).map(|one| one.back).max()
     }
 
     /// Time by which the end of a task at `end` has certainly been reported.
-    pub fn overdue(&self, end: Time) -> Time {
+    pub fn certainly_reported_at(&self, end: Time) -> Time {
         self.news.reported_at(end) + Span::from_micros(1)
     }
 
     /// Duration for which a task is safe after its arrival at the site.
-    pub fn safe(&mut self, now: Time) -> Span {
-        self.news.safe(now)
+    pub fn safe_span(&mut self, now: Time) -> Span {
+        self.news.safe_span(now)
     }
 
     /// Duration of this much work on this many nodes, with its checkpoints.
-    pub fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.attempts.stretched(work, nodes)
+    pub fn with_checkpoints(&self, work: Span, nodes: u32) -> Span {
+        self.attempts.with_checkpoints(work, nodes)
     }
 }

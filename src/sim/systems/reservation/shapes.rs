@@ -9,11 +9,11 @@ use crate::time::{Span, Time};
 #[derive(Clone, Debug)]
 pub struct WantedJob {
     job: JobId,
-    /// In the first shape.
+    /// The request in its first shape.
     request: Request,
-    /// Never empty.
+    /// All shapes; never empty.
     shapes: Vec<JobShape>,
-    /// The only shape that it can still have.
+    /// Index of the only shape that is still possible; None if all are.
     fixed: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ impl WantedJob {
     }
 
     /// The request for the rest of a job that keeps its shape.
-    pub fn rest(&self, shape: usize, left: Span) -> WantedJob {
+    pub fn rest_in_shape(&self, shape: usize, left: Span) -> WantedJob {
         let mut rest = WantedJob { fixed: Some(shape), ..self.clone() };
         rest.shapes[shape].duration = left;
         rest
@@ -84,7 +84,7 @@ impl WantedJob {
         WantedJob { request: Request { ready, ..self.request }, ..self.clone() }
     }
 
-    /// The shapes that it can have.
+    /// Indices of the shapes that are still possible.
     pub fn open(&self) -> impl Iterator<Item = usize> + use<> {
         let fixed = self.fixed;
         (0..self.shapes.len()).filter(move |shape| fixed.is_none_or(|fixed| fixed == *shape))

@@ -43,7 +43,7 @@ pub fn convert_platform(name: &str, text: &str) -> Result<Converted, Unconvertib
     };
     let root = document.root_element();
     if root.tag_name().name() != "platform" {
-        return Err(reader.wrong(root, format!("expected <platform>, found <{}>", root.tag_name().name())));
+        return Err(reader.unconvertible(root, format!("expected <platform>, found <{}>", root.tag_name().name())));
     }
     reader.platform.zones.push(Zone::default());
     reader.children(root, 0, 0)?;

@@ -19,7 +19,7 @@ pub struct Zone {
     pub within: usize,
     pub depth: usize,
     pub shortest: bool,
-    /// Routes by start, then by end.
+    /// Routes by their start, then by their end.
     pub routes: BTreeMap<String, BTreeMap<String, PlatformRoute>>,
     pub cluster: Option<ClusterZone>,
 }
@@ -83,7 +83,7 @@ impl<'p> PathFinder<'p> {
     }
 
     /// Links from one host or router to another. Routes between zones go from gateway to gateway.
-    pub fn way(&mut self, from: &'p str, to: &'p str, depth: usize) -> Result<Vec<usize>, String> {
+    pub fn find_links(&mut self, from: &'p str, to: &'p str, depth: usize) -> Result<Vec<usize>, String> {
         if from == to {
             return Ok(Vec::new());
         }
@@ -115,7 +115,7 @@ impl<'p> PathFinder<'p> {
         for route in self.steps(a, in_a, in_b).ok_or_else(|| format!("there is no route from `{from}` to `{to}`"))? {
             let next = match &route.gateways {
                 Some((leaves, enters)) => {
-                    links.extend(self.way(at, leaves, depth + 1)?);
+                    links.extend(self.find_links(at, leaves, depth + 1)?);
                     enters
                 }
                 None => to,
@@ -123,7 +123,7 @@ impl<'p> PathFinder<'p> {
             links.extend(&route.links);
             at = next;
         }
-        links.extend(self.way(at, to, depth + 1)?);
+        links.extend(self.find_links(at, to, depth + 1)?);
         Ok(links)
     }
 

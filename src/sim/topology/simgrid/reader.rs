@@ -35,21 +35,21 @@ pub struct PlatformReader<'d, 't> {
 }
 
 impl<'d> PlatformReader<'d, '_> {
-    pub fn wrong(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
+    pub fn unconvertible(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
         error_at(self.document, node, message)
     }
 
     fn need(&self, node: Node<'d, '_>, names: &[&str]) -> Result<&'d str, Unconvertible> {
         names.iter().find_map(|name| node.attribute(*name)).ok_or_else(|| {
             let tag = node.tag_name().name();
-            self.wrong(node, format!("expected an attribute `{}` of <{tag}>", names.join("` or `")))
+            self.unconvertible(node, format!("expected an attribute `{}` of <{tag}>", names.join("` or `")))
         })
     }
 
     /// Reads the content of a zone, and of the zones within it.
     pub fn children(&mut self, node: Node<'d, '_>, zone: usize, depth: usize) -> Result<(), Unconvertible> {
         if depth > DEPTH_MAX {
-            return Err(self.wrong(node, format!("zones are nested more than {DEPTH_MAX} deep")));
+            return Err(self.unconvertible(node, format!("zones are nested more than {DEPTH_MAX} deep")));
         }
         for child in node.children().filter(Node::is_element) {
             match child.tag_name().name() {
@@ -93,7 +93,7 @@ impl<'d> PlatformReader<'d, '_> {
     fn add_point(&mut self, node: Node<'d, '_>, name: &str, point: Point) -> Result<(), Unconvertible> {
         match self.platform.points.insert(name.to_owned(), point) {
             None => Ok(()),
-            Some(_) => Err(self.wrong(node, format!("the id `{name}` is used twice"))),
+            Some(_) => Err(self.unconvertible(node, format!("the id `{name}` is used twice"))),
         }
     }
 
@@ -113,10 +113,11 @@ impl<'d> PlatformReader<'d, '_> {
         // The first of several speeds is the default one.
         let text = text.split(',').next().unwrap_or(text);
         let speed = parse_quantity(text, &SPEEDS).filter(|speed| (1e-6..=1e6).contains(&(speed / FLOPS)));
-        let speed = speed.ok_or_else(|| self.wrong(node, format!("expected a speed such as 1Gf, found `{text}`")))?;
+        let speed =
+            speed.ok_or_else(|| self.unconvertible(node, format!("expected a speed such as 1Gf, found `{text}`")))?;
         let cores = node.attribute("core").map_or(Some(1), |text| text.trim().parse().ok());
         let cores = cores.filter(|cores| (1..=1 << 18).contains(cores));
-        let cores = cores.ok_or_else(|| self.wrong(node, "expected a number of cores from 1 to 262144"))?;
+        let cores = cores.ok_or_else(|| self.unconvertible(node, "expected a number of cores from 1 to 262144"))?;
         Ok((speed / FLOPS, cores))
     }
 
@@ -130,12 +131,12 @@ impl<'d> PlatformReader<'d, '_> {
         let text = self.need(node, &[bandwidth])?;
         let bits = parse_quantity(text, &RATES).map(|rate| rate * 8.0).filter(|bits| (1.0..=1e18).contains(bits));
         let bits = bits.ok_or_else(|| {
-            self.wrong(node, format!("{bandwidth}: expected one such as 125MBps above zero, found `{text}`"))
+            self.unconvertible(node, format!("{bandwidth}: expected one such as 125MBps above zero, found `{text}`"))
         })?;
         let text = node.attribute(latency).unwrap_or("0");
         let seconds = parse_quantity(text, &TIMES).filter(|seconds| (0.0..=1e9).contains(seconds));
-        let seconds =
-            seconds.ok_or_else(|| self.wrong(node, format!("{latency}: expected one such as 50us, found `{text}`")))?;
+        let seconds = seconds
+            .ok_or_else(|| self.unconvertible(node, format!("{latency}: expected one such as 50us, found `{text}`")))?;
         let bits = bits.round() as u64;
         let micros = (seconds * 1e6).round() as u64;
         let policy = node.attribute(sharing).unwrap_or(usual);
@@ -155,11 +156,15 @@ impl<'d> PlatformReader<'d, '_> {
             "SPLITDUPLEX" | "FULLDUPLEX" => {
                 Sides { up: add(format!("{name}-up"), false), down: add(format!("{name}-down"), false) }
             }
-            other => return Err(self.wrong(node, format!("expected SHARED, SPLITDUPLEX or FATPIPE, found `{other}`"))),
+            other => {
+                return Err(
+                    self.unconvertible(node, format!("expected SHARED, SPLITDUPLEX or FATPIPE, found `{other}`"))
+                );
+            }
         };
         match self.platform.by_name.insert(name.to_owned(), sides) {
             None => Ok(sides),
-            Some(_) => Err(self.wrong(node, format!("there is a link with the id `{name}` already"))),
+            Some(_) => Err(self.unconvertible(node, format!("there is a link with the id `{name}` already"))),
         }
     }
 
@@ -216,7 +221,7 @@ impl<'d> PlatformReader<'d, '_> {
     /// Numbers of a list such as `0-3,7`.
     fn radical(&self, node: Node<'d, '_>) -> Result<Vec<u32>, Unconvertible> {
         let text = self.need(node, &["radical"])?;
-        let wrong = || self.wrong(node, format!("expected a radical such as 0-3,7, found `{text}`"));
+        let wrong = || self.unconvertible(node, format!("expected a radical such as 0-3,7, found `{text}`"));
         let mut numbers = Vec::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -227,7 +232,7 @@ impl<'d> PlatformReader<'d, '_> {
                 return Err(wrong());
             }
             if numbers.len() + (last - first) as usize >= HOSTS_MAX {
-                return Err(self.wrong(node, format!("expected at most {HOSTS_MAX} hosts")));
+                return Err(self.unconvertible(node, format!("expected at most {HOSTS_MAX} hosts")));
             }
             numbers.extend(first..=last);
         }
@@ -250,7 +255,8 @@ impl<'d> PlatformReader<'d, '_> {
             }
             let name = self.need(part, &["id"])?;
             let sides = self.sides(name);
-            let sides = sides.ok_or_else(|| self.wrong(part, format!("there is no link with the id `{name}`")))?;
+            let sides =
+                sides.ok_or_else(|| self.unconvertible(part, format!("there is no link with the id `{name}`")))?;
             let (up, down) = match part.attribute("direction") {
                 Some("DOWN") => (sides.down, sides.up),
                 _ => (sides.up, sides.down),

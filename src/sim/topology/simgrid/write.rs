@@ -35,7 +35,7 @@ impl SimgridPlatform {
                 if from.name == to.name {
                     continue;
                 }
-                let mut way = ways.way(&from.name, &to.name, 0)?;
+                let mut way = ways.find_links(&from.name, &to.name, 0)?;
                 if way.is_empty() {
                     return Err(format!("the route from `{}` to `{}` crosses no link", from.name, to.name));
                 }

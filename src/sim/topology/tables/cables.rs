@@ -28,7 +28,7 @@ pub fn read_cables(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Opt
     if sites.len() > SITES_MAX {
         links.complain(format!("expected at most {SITES_MAX} sites on a grid with links, found {}", sites.len()));
     }
-    let count = links.listed().map_or(0, |links| links.len());
+    let count = links.list_items().map_or(0, |links| links.len());
     if count > LINKS_MAX {
         links.complain(format!("expected at most {LINKS_MAX} links, found {count}"));
     }
@@ -127,8 +127,8 @@ impl Form<Option<Payload>> for Payloads {
         match read {
             Some(Payload { real: 0, .. }) => Some(None),
             Some(payload) if payload.real <= payload.of => Some(Some(payload)),
-            Some(_) => field.wrong("at most as many real bytes as the flow has"),
-            None => field.wrong(PAYLOAD),
+            Some(_) => field.report_wrong("at most as many real bytes as the flow has"),
+            None => field.report_wrong(PAYLOAD),
         }
     }
 
@@ -166,7 +166,7 @@ impl Form<Vec<String>> for Switches<'_> {
         for field in &list {
             let Some(name) = field.text(NAME) else { continue };
             if !is_name(name) {
-                field.wrong::<()>(NAME);
+                field.report_wrong::<()>(NAME);
             } else if let Some(what) = taken.insert(name, "switch") {
                 field.complain(format!("the name {name:?} is already taken by a {what}"));
             }
@@ -221,7 +221,7 @@ impl Form<String> for LinkName<'_> {
         let mut taken = self.0.0.borrow_mut();
         if let Some(location) = taken.get(&name) {
             let diagnostic = field.diagnostic(format!("there is a link with the name {name:?} already"));
-            field.diagnostics().add(diagnostic.related("the other one is", *location));
+            field.diagnostics().add(diagnostic.with_related("the other one is", *location));
         } else {
             taken.insert(name.clone(), field.location());
         }
@@ -313,7 +313,7 @@ impl WrittenRoute {
             fields.complain(format!("data that stays at {from_name} needs no route"));
         } else if let Some(location) = pairs.borrow_mut().insert((from, to), fields.location()) {
             let diagnostic = fields.diagnostic_here(format!("there already is a route from {from_name} to {to_name}"));
-            fields.diagnostics().add(diagnostic.related("the other one is", location));
+            fields.diagnostics().add(diagnostic.with_related("the other one is", location));
         }
     }
 }
@@ -347,7 +347,7 @@ fn follow_route(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_
     if list.is_empty() {
         // An empty route would be instant and without limits, which is not intended; links with mode "per-flow" serve
         // for that.
-        return field.wrong(LINKS);
+        return field.report_wrong(LINKS);
     }
     let mut links = Vec::with_capacity(list.len());
     let mut crossed = BTreeMap::new();

@@ -52,7 +52,7 @@ pub fn walk_failures(failures: &mut Vec<Failure>, recovery: &mut Recovery, known
     w.rows(failure, Layout::Sections("failure"), &mut written, WrittenFailure::default, |failure, w| {
         failure.walk(known, w);
     });
-    *failures = written.into_iter().filter_map(WrittenFailure::meant).collect();
+    *failures = written.into_iter().filter_map(WrittenFailure::into_failure).collect();
 
     let fails = !failures.is_empty() || w.walk_purpose() == Purpose::List;
     let mut written = fails.then(|| recovery.clone());
@@ -148,11 +148,11 @@ impl Form<Every> for Interval {
                 .ok()
                 .filter(|factor| (1..=1_000 * MILLION).contains(factor))
                 .map(Every::Young)
-                .or_else(|| field.wrong(EVERY));
+                .or_else(|| field.report_wrong(EVERY));
         }
         match parse_span(text) {
             Ok(every) if !every.is_zero() => Some(Every::Span(every)),
-            _ => field.wrong(EVERY),
+            _ => field.report_wrong(EVERY),
         }
     }
 
@@ -215,7 +215,7 @@ impl WrittenFailure {
     }
 
     /// The failure; None if it has errors.
-    fn meant(self) -> Option<Failure> {
+    fn into_failure(self) -> Option<Failure> {
         let WrittenFailure { between, repair, per, share_millionths, announced, .. } = self;
         let what = match (self.site, self.link) {
             (Some(site), None) => FailureTarget::Nodes { site, nodes: self.nodes? },
@@ -321,7 +321,7 @@ impl WrittenFailure {
             return field.complain("expected no trace beside other outages");
         }
         match known.attached.files.get(&field.location()) {
-            None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
+            None => field.report_wrong::<()>("the path of a trace").unwrap_or_default(),
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
             Some((path, Ok(bytes))) => match trace::parse_trace(bytes) {
                 Ok(trace) => {
@@ -418,7 +418,7 @@ struct LongSpan;
 impl Form<Span> for LongSpan {
     fn read_value(&self, field: &Field<'_>) -> Option<Span> {
         let span = POSITIVE_SPAN.read_value(field)?;
-        if span >= Span::from_secs(1) { Some(span) } else { field.wrong("at least a second") }
+        if span >= Span::from_secs(1) { Some(span) } else { field.report_wrong("at least a second") }
     }
 
     fn toml_text(&self, value: &Span) -> Option<String> {
@@ -441,12 +441,12 @@ impl Form<NodeSet> for FailingNodesForm {
     fn read_value(&self, field: &Field<'_>) -> Option<NodeSet> {
         let nodes = if field.is_text() {
             let nodes = NodeSet::parse(field.text(NODES)?).filter(|nodes| !nodes.is_empty());
-            nodes.or_else(|| field.wrong(NODES))?
+            nodes.or_else(|| field.report_wrong(NODES))?
         } else {
             NodeSet::all(field.whole_of(NODES, 1..=self.there)?)
         };
         if nodes.runs().last().is_some_and(|run| run.1 >= self.there) {
-            return field.wrong(format_args!("nodes of the site, which has {}", self.there));
+            return field.report_wrong(format_args!("nodes of the site, which has {}", self.there));
         }
         Some(nodes)
     }

@@ -80,7 +80,7 @@ pub(super) fn system_context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a
         deadlines: service.system_row().traits.wants_deadlines,
         followers: service.system_row().traits.has_followers,
         stages: service.system_row().traits.stages_data,
-        fit: if service.must_place() { Fit::Must(service.instead_of_placing()) } else { Fit::May },
+        fit: if service.refuses_misfits() { Fit::Must(service.misfit_setting()) } else { Fit::May },
         attached: parts.attached,
     }
 }
@@ -105,14 +105,14 @@ impl Parts<'_> {
         let paths = if self.sites.len() > SITES_MAX { None } else { cables.paths(self.sites).ok() };
         let its = (0..self.sites.len()).filter(|site| self.sites[*site].systems.contains(&system));
         let its: Vec<usize> = its.collect();
-        Some(1e6 * paths.and_then(|paths| paths.among(&its).mean_capacity()).unwrap_or(f64::INFINITY))
+        Some(1e6 * paths.and_then(|paths| paths.restricted_to(&its).mean_capacity()).unwrap_or(f64::INFINITY))
     }
 }
 
 impl Topology {
     pub(super) fn parts(&self) -> Parts<'_> {
         let Topology { seed, kinds, systems, sites, users, cables, .. } = self;
-        let attached = Context::unknown().attached;
+        let attached = Context::without_grid().attached;
         Parts { seed: *seed, kinds, systems, sites, users, cables: cables.as_ref(), attached }
     }
 }

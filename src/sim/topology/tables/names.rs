@@ -28,12 +28,12 @@ impl Form<String> for FreshName<'_> {
             let diagnostic = field.diagnostic(format!("expected {NAME}, found {text:?}"));
             field.diagnostics().add(diagnostic.hint("for several of them, give a `count` and a name with {}"));
         } else if !is_name(text) {
-            field.wrong::<()>(NAME);
+            field.report_wrong::<()>(NAME);
         } else if is_taken_at_hub(text) {
             field.complain(format!("the {text} of the run has this name: choose another one"));
         } else if let Some((location, other)) = taken.get(text) {
             let diagnostic = field.diagnostic(format!("the name {text:?} is already taken by a {other}"));
-            field.diagnostics().add(diagnostic.related("the other one is", *location));
+            field.diagnostics().add(diagnostic.with_related("the other one is", *location));
         } else {
             taken.insert(text.to_owned(), (field.location(), self.what));
         }

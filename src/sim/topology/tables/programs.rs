@@ -15,7 +15,7 @@ const SOCKET: &str = "where a scheduler listens, such as \"tcp://127.0.0.1:28000
 /// Placeholder in a command for the socket that is made for the program, and for the name of its site.
 pub const SOCKET_WORD: &str = "{socket}";
 
-/// Uncertainties in the description of a program.
+/// Parts of a program's description that are missing or uncertain.
 #[derive(Clone, Copy)]
 pub struct ProgramGaps {
     /// True if the scheduler has an error, which has already been reported.
@@ -153,7 +153,7 @@ impl Form<String> for SocketForm {
         let text = field.text(SOCKET)?;
         match Endpoint::parse(text) {
             Some(_) => Some(text.to_owned()),
-            None => field.wrong(SOCKET),
+            None => field.report_wrong(SOCKET),
         }
     }
 

@@ -50,13 +50,13 @@ impl<'a> WorkloadScope<'a> {
     }
 
     /// Allows a grid without workloads.
-    pub fn idly(self, idle: bool) -> WorkloadScope<'a> {
+    pub fn allowing_no_workload(self, idle: bool) -> WorkloadScope<'a> {
         WorkloadScope { idle, ..self }
     }
 
-    /// A scope without any knowledge.
-    pub fn unknown(systems: &'a [Service]) -> WorkloadScope<'a> {
-        let contexts = systems.iter().map(|_| Context::unknown()).collect();
+    /// A scope for lists of keys, without a grid.
+    pub fn without_grid(systems: &'a [Service]) -> WorkloadScope<'a> {
+        let contexts = systems.iter().map(|_| Context::without_grid()).collect();
         WorkloadScope { systems, contexts, housed: None, idle: false }
     }
 
@@ -149,7 +149,7 @@ impl WrittenWorkload {
         }
 
         // For a system without sites, no other errors are reported.
-        let unknown = Context::unknown();
+        let unknown = Context::without_grid();
         let context = if known.has_sites(self.system) { &known.contexts[self.system] } else { &unknown };
         let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
         let source = &mut self.source;
@@ -195,7 +195,7 @@ impl WrittenWorkload {
             return;
         }
         let name = workload::ALL[chosen].name;
-        let takes = |row: &SystemRow| row.takes().any(|source| source == name);
+        let takes = |row: &SystemRow| row.all_sources().any(|source| source == name);
         let keys: NameIndex<'_> = known.systems.iter().map(|system| system.system_row().key).collect();
         let about = "the system that the jobs go to, by the name of its table";
         let system = key("system", "the system that its jobs go to")
@@ -225,7 +225,7 @@ impl WrittenWorkload {
         if let Some(field) = fields.get("source").filter(|_| !takes(row)) {
             let takers = systems::ALL.iter().filter(|row| takes(row));
             let takers: Vec<String> = takers.map(|row| format!("[{}]", row.key)).collect();
-            let fitting = any_of(row.takes());
+            let fitting = any_of(row.all_sources());
             let takers = any_of(takers.iter().map(String::as_str));
             field.complain(format!(
                 "expected {fitting}, which a [{}] accepts; jobs of source {} need a {takers} table in the topology",

@@ -27,7 +27,7 @@ pub struct Logged {
     /// job got, or nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_time: Option<f64>,
-    /// -1 for unknown.
+    /// Requested number of processors; -1 if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     requested: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ fn optional_span(seconds: Option<f64>) -> Option<Span> {
     seconds_span(&Loose::Number(seconds?))
 }
 
-/// Kilobytes.
+/// An amount of memory in kilobytes.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Amount {
@@ -133,12 +133,12 @@ enum Amount {
 impl Amount {
     fn of_memory(memory: Kilobytes) -> Amount {
         match memory.millionths() {
-            whole if whole.is_multiple_of(1_000_000) => Amount::Whole(memory.whole()),
+            whole if whole.is_multiple_of(1_000_000) => Amount::Whole(memory.whole_kilobytes()),
             part => Amount::Part(part as f64 / 1e6),
         }
     }
 
-    /// `None` for values that no log can contain.
+    /// The amount; None for values that no log can contain.
     fn kilobytes(self) -> Option<Kilobytes> {
         let millionths = match self {
             Amount::Whole(whole) => whole.checked_mul(1_000_000)?,

@@ -34,7 +34,7 @@ impl Loose {
     }
 
     /// The value for a message, with a space before it. Empty for lists, tables and the like.
-    pub fn shown(&self) -> String {
+    pub fn message_suffix(&self) -> String {
         match self {
             Loose::Whole(number) => format!(" {number}"),
             Loose::Number(number) => format!(" {number}"),

@@ -97,13 +97,14 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
         number => Some(read_span(number, "walltime")?),
     };
     let nodes = nodes.ok_or_else(|| {
-        let res = job.res.or(&job.resource_request).shown();
+        let res = job.res.or(&job.resource_request).message_suffix();
         format!("its res{res} is not a number of nodes from 1 on")
     })?;
     let runtime = match &behaviour.delay {
         Loose::Missing => return Err(format!("its profile {profile} has no delay")),
-        delay => self::seconds_span(delay)
-            .ok_or_else(|| format!("the delay{} of {profile} is not a number of seconds from 0 on", delay.shown()))?,
+        delay => self::seconds_span(delay).ok_or_else(|| {
+            format!("the delay{} of {profile} is not a number of seconds from 0 on", delay.message_suffix())
+        })?,
     };
     let rigid = Rigid {
         number,
@@ -120,7 +121,7 @@ fn read_span(number: &Loose, what: &str) -> Result<Span, String> {
     match number {
         Loose::Missing => Err(format!("it has no {what}")),
         number => seconds_span(number)
-            .ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.shown())),
+            .ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.message_suffix())),
     }
 }
 
@@ -177,7 +178,7 @@ pub fn write_workload(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     bytes
 }
 
-/// Whole seconds as integers.
+/// A JSON number of seconds, an integer if it is whole.
 fn seconds_value(micros: u64) -> Value {
     if micros.is_multiple_of(1_000_000) { json!(micros / 1_000_000) } else { json!(micros as f64 / 1e6) }
 }

@@ -18,7 +18,7 @@ pub struct Ranges {
     /// Earliest and latest initial deadline, and final deadline, as SLRs.
     pub initial: (f64, f64),
     pub final_: (f64, f64),
-    /// Fewest and most points between them.
+    /// Smallest and largest number of points between the deadlines.
     pub points: (u32, u32),
 }
 

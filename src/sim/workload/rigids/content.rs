@@ -193,8 +193,8 @@ impl Content {
         self.counted = Some(CountedPart { times, places });
     }
 
-    /// Work of the jobs; jobs on more nodes than the widest site has none.
-    pub fn weighed(&self, widest: u32) -> Vec<Weighed> {
+    /// The jobs with their amounts of work, which is zero for jobs that are wider than the widest site.
+    pub fn weigh_jobs(&self, widest: u32) -> Vec<Weighed> {
         (0..).zip(&*self.jobs).map(|job| Weighed::of_job(job, widest)).collect()
     }
 
@@ -211,7 +211,7 @@ impl Content {
     }
 
     /// Accelerates the arrivals of a log by this factor in millionths.
-    pub(super) fn hurry(&mut self, rate_millionths: u64) {
+    pub(super) fn accelerate(&mut self, rate_millionths: u64) {
         let jobs = self.jobs.iter().map(|job| Rigid { submit: scale_time(job.submit, rate_millionths), ..job });
         self.jobs = Arc::new(jobs.collect());
         self.time_of_day = None;
@@ -308,7 +308,7 @@ impl Rigids {
         let (each, one) = if self.needs == needs::Rule::DualCore { (2, "processor") } else { (1, "core") };
         let cores = cores * u64::from(each);
         let widest = widest.saturating_mul(each);
-        let jobs = self.content.weighed(widest);
+        let jobs = self.content.weigh_jobs(widest);
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
         let raised = match self.origin {
             Origin::Lublin(_) => {
@@ -324,7 +324,7 @@ impl Rigids {
             let mut last_number = self.content.last_number;
             let chosen = raised.iter().map(|job| {
                 last_number += u64::from(job.is_copy);
-                job.among(jobs, last_number)
+                job.complete_job(jobs, last_number)
             });
             let chosen: Packed = chosen.collect();
             let copied = raised.iter().filter(|job| job.is_copy).count();
@@ -370,7 +370,7 @@ impl Weighed {
     }
 
     /// The complete job. A repeated one is a separate job with this number that follows no other.
-    fn among(&self, jobs: &Packed, number: u64) -> Rigid {
+    fn complete_job(&self, jobs: &Packed, number: u64) -> Rigid {
         let job = Rigid { submit: self.submit, ..jobs.get(self.place as usize).expect("it is one of them") };
         if !self.is_copy {
             return job;

@@ -10,7 +10,7 @@ use crate::workload::{Numbering, WorkloadError};
 /// A numbered job with its user and submission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handed {
-    /// Index in the workload.
+    /// Index of the job in the workload.
     pub place: u32,
     pub job: Job,
     /// Index of its user's turn in a round of the workload.
@@ -21,7 +21,7 @@ pub struct Handed {
 
 /// Predecessor of each job, by index; always an earlier job.
 pub(super) struct Ahead {
-    /// Empty if no job has a predecessor.
+    /// Predecessor of each job; empty if no job has one.
     places: Vec<Option<u32>>,
 }
 
@@ -78,7 +78,7 @@ impl Rigids {
         // The user of a job must be informed of its predecessor's end.
         let mut user_of = vec![0u32; ahead.places.len()];
         for (rigid, place) in jobs.iter().zip(0u32..) {
-            next.give(1).ok_or(WorkloadError::TooMany)?;
+            next.take_numbers(1).ok_or(WorkloadError::TooMany)?;
             let job = self.job(&rigid, place, first);
             let key = match self.deal {
                 Deal::Group => rigid.group.unwrap_or(0),

@@ -325,7 +325,7 @@ impl JobSource for Rigids {
         self.content.shapes.get(place).map(|shape| shape.needs)
     }
 
-    /// Data of each of its jobs alike.
+    /// Equal data volumes for each of its jobs.
     fn job_staging(&self, _: usize) -> Option<Staging> {
         self.data.of(self.data.each)
     }
@@ -407,7 +407,7 @@ mod tests {
         let part = content.counted.unwrap();
         assert_eq!((part.times.0.micros(), part.times.1.micros(), part.places), (15_000_000, 58_000_000, Some((2, 4))));
         // Times of a log are those of the log, however much faster its jobs arrive.
-        content.hurry(2_000_000);
+        content.accelerate(2_000_000);
         content.count_part(window, Some(2_000_000));
         let part = content.counted.unwrap();
         assert_eq!((part.times.0.micros(), part.times.1.micros(), part.places), (7_500_000, 29_000_000, Some((2, 4))));

@@ -270,7 +270,7 @@ impl Rigids {
             *self.content = Content::of_trace(trace, Window::default());
         }
         if let Some(rate) = self.rate_millionths {
-            self.content.hurry(rate);
+            self.content.accelerate(rate);
         }
         if self.walltimes == Walltimes::Exact {
             self.content.make_exact();

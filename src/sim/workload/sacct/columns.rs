@@ -22,11 +22,11 @@ pub enum Form {
     Count,
     Moment,
     Duration,
-    /// Never empty.
+    /// A state such as `COMPLETED`; never empty.
     State,
-    /// `cpu=12,mem=33600M`, or nothing.
+    /// Resources such as `cpu=12,mem=33600M`, or nothing.
     Resources,
-    /// `0:15`, or nothing.
+    /// An exit code such as `0:15`, or nothing.
     ExitCode,
     /// The end of a line that ends with a delimiter.
     Nothing,
@@ -286,7 +286,7 @@ pub struct Header {
 
 impl Header {
     /// Reads a line as the names of columns; None if it has not two names that `sacct` knows.
-    pub fn of(line: &str, delimiter: &str) -> Option<Header> {
+    pub fn parse(line: &str, delimiter: &str) -> Option<Header> {
         let line = line.trim_end_matches('\r');
         let (names, ends) = match line.strip_suffix(delimiter) {
             Some(names) => (names, true),
@@ -303,7 +303,7 @@ impl Header {
         find_known(&line[..first])?;
         let rest = &line[first..];
         let between = rest.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        Header::of(line, &rest[..between]).filter(|_| between <= DELIMITER_MAX)
+        Header::parse(line, &rest[..between]).filter(|_| between <= DELIMITER_MAX)
     }
 }
 

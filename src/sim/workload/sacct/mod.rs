@@ -48,7 +48,7 @@ impl SizeIn {
 /// Facts about a dump that may not be in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Form {
-    /// None for that of the header, or else `|`.
+    /// Text between columns; None for that of the header, or else `|`.
     pub delimiter: Option<String>,
     /// Columns of a dump without a header, as `sacct --format` takes them.
     pub fields: Option<String>,
@@ -114,7 +114,7 @@ fn first_line(bytes: &[u8]) -> String {
 fn layout_of_header(first: &str, delimiter: Option<&str>) -> Result<Layout, SacctError> {
     let detected = Header::detect(first);
     let header = match delimiter {
-        Some(delimiter) => Header::of(first, delimiter),
+        Some(delimiter) => Header::parse(first, delimiter),
         None => detected.clone(),
     };
     match (header, detected, delimiter) {
@@ -147,6 +147,6 @@ fn layout_of_fields(
     let [bare, ended] = [false, true].map(|ends| Layout::new(names, expected.as_bytes(), ends));
     let lines = || bytes.split(|byte| *byte == b'\n').take(JUDGED_LINES);
     let layout = if count_records(lines(), &ended) > count_records(lines(), &bare) { ended } else { bare };
-    let has_header = Header::of(first, expected).is_some();
+    let has_header = Header::parse(first, expected).is_some();
     Ok((layout, has_header))
 }

@@ -80,7 +80,7 @@ pub fn count_records<'a>(lines: impl Iterator<Item = &'a [u8]>, layout: &Layout)
 struct Line {
     number: u64,
     start: usize,
-    /// Index of the line feed.
+    /// Offset of the line feed.
     end: usize,
 }
 
@@ -103,7 +103,7 @@ fn is_certain_field((field, form): &(&Range<usize>, &Form)) -> bool {
     !form.is_text() && !field.is_empty()
 }
 
-/// Lines that are no record yet.
+/// Lines that do not make a record yet.
 #[derive(Clone, Debug)]
 struct Pending {
     lines: Range<u64>,
@@ -119,7 +119,7 @@ struct RecordReader<'b, 'l, F> {
     pending: Option<Pending>,
     /// The record read last with the pending lines, if there are both.
     extended: Alignment,
-    /// The pending lines alone.
+    /// Alignment of the pending lines alone.
     fresh: Alignment,
     /// Scratch buffer, kept to avoid reallocation.
     fields: Vec<&'b [u8]>,
@@ -159,7 +159,7 @@ impl<'b, E, F: FnMut(Entry<'_>) -> Result<(), E>> RecordReader<'b, '_, F> {
         joined.is_complete()
     }
 
-    /// Takes a line that is a record alone.
+    /// Takes a line that is a complete record.
     fn begin(&mut self, line: Line, fields: Vec<Range<usize>>) -> Result<(), E> {
         // A text in the first column may have begun in the lines before.
         let is_first_text = self.layout.forms[0] == Form::Text;
@@ -183,7 +183,7 @@ impl<'b, E, F: FnMut(Entry<'_>) -> Result<(), E>> RecordReader<'b, '_, F> {
         Ok(())
     }
 
-    /// Keeps a line that is no record alone.
+    /// Keeps a line that is only a part of a record.
     fn put_off(&mut self, line: Line, pieces: &[Range<usize>], alone: Alignment) -> Result<(), E> {
         let begin = self.pending.as_ref().map_or(line.start, |pending| pending.bytes.start);
         if line.end - begin > RECORD_MAX {
@@ -425,7 +425,7 @@ impl Alignment {
         self.costs_before[..last].fill(IMPOSSIBLE);
     }
 
-    /// True if the pieces are a record.
+    /// True if the pieces make a complete record.
     fn is_complete(&self) -> bool {
         self.costs.last().is_some_and(|cost| *cost != IMPOSSIBLE)
     }

@@ -35,7 +35,7 @@ fn shown(trace: &Trace) -> Vec<String> {
             seconds(job.runtime.unwrap().micros()),
             job.nodes().unwrap(),
             job.requested_time.map(|time| seconds(time.micros())),
-            job.memory_requested.map(|memory| memory.whole()),
+            job.memory_requested.map(|memory| memory.whole_kilobytes()),
             job.user,
             job.group,
             job.status,

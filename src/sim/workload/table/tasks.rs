@@ -86,7 +86,7 @@ fn kind_name<'c>(context: &'c Context<'_>, kind: Kind) -> &'c str {
 
 /// Checks the number and the total length of a job's tasks.
 pub fn check_tasks(field: &Field<'_>, tasks: &[Task], times: &[RuntimeRow]) {
-    if field.listed().is_none() {
+    if field.list_items().is_none() {
         return;
     }
     if tasks.is_empty() || tasks.len() > TASKS_MAX as usize {
@@ -99,7 +99,7 @@ pub fn check_tasks(field: &Field<'_>, tasks: &[Task], times: &[RuntimeRow]) {
     // One task may request more time than there is. Several are planned one after the other, by their requested times.
     let longest = tasks.iter().enumerate().map(|(at, task)| longest_run(task, tasks).max(longest_of(times.get(at))));
     if longest.fold(Span::ZERO, Span::saturating_add) > LONGEST {
-        field.wrong::<()>(TOO_LONG_A_JOB);
+        field.report_wrong::<()>(TOO_LONG_A_JOB);
     }
 }
 
@@ -136,7 +136,7 @@ impl Form<(Span, RuntimeRow)> for Runtime<'_> {
                 None => {
                     let sites = self.context.sites.iter();
                     let message = format!("there is no site {name:?}: expected {}", any_of(sites.clone()));
-                    field.diagnostics().add(field.diagnostic(message).meant(nearest_name(name, sites)));
+                    field.diagnostics().add(field.diagnostic(message).suggesting(nearest_name(name, sites)));
                 }
             }
         }

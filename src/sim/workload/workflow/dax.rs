@@ -21,7 +21,7 @@ pub fn read_dax(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let dax = Dax { document: &document };
     let root = document.root_element();
     if root.tag_name().name() != "adag" {
-        return Err(dax.wrong(root, format!("expected <adag>, found <{}>", root.tag_name().name())));
+        return Err(dax.unreadable(root, format!("expected <adag>, found <{}>", root.tag_name().name())));
     }
 
     let mut steps = Vec::new();
@@ -33,7 +33,7 @@ pub fn read_dax(path: &str, text: &str) -> Result<Workflow, Unreadable> {
         let id = dax.attribute(job, "id")?;
         let number = steps.len() as u32;
         if numbers.insert(id, number).is_some() {
-            return Err(dax.wrong(job, format!("two jobs have the id `{id}`")));
+            return Err(dax.unreadable(job, format!("two jobs have the id `{id}`")));
         }
         let name = job.attribute("name").filter(|name| *name != id);
         let name = name.map_or(id.to_owned(), |name| format!("{name}_{id}"));
@@ -53,7 +53,7 @@ pub fn read_dax(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let name = root.attribute("name").filter(|name| *name != "test").map_or_else(|| file_stem(path), str::to_owned);
     Workflow::new(name, steps, edges).map_err(|error| {
         let at = error.on_cycle().map_or(root, |first| jobs[first]);
-        dax.wrong(at, error.to_string())
+        dax.unreadable(at, error.to_string())
     })
 }
 
@@ -62,7 +62,7 @@ fn find_job(node: Node<'_, '_>, dax: &Dax<'_, '_>, numbers: &BTreeMap<&str, u32>
     numbers.get(id).copied().ok_or_else(|| {
         let near = nearest_name(id, numbers.keys().copied());
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        dax.wrong(node, format!("no job has the id `{id}`{near}"))
+        dax.unreadable(node, format!("no job has the id `{id}`{near}"))
     })
 }
 
@@ -71,33 +71,33 @@ struct Dax<'d, 't> {
 }
 
 impl<'d> Dax<'d, '_> {
-    fn wrong(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unreadable {
+    fn unreadable(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unreadable {
         let at = self.document.text_pos_at(node.range().start);
         Unreadable::on_line(at.row as usize, at.col as usize, message)
     }
 
     fn attribute(&self, node: Node<'d, '_>, name: &str) -> Result<&'d str, Unreadable> {
         let tag = node.tag_name().name();
-        node.attribute(name).ok_or_else(|| self.wrong(node, format!("expected an attribute `{name}` of <{tag}>")))
+        node.attribute(name).ok_or_else(|| self.unreadable(node, format!("expected an attribute `{name}` of <{tag}>")))
     }
 
     fn number(&self, node: Node<'_, '_>, name: &str, text: &str) -> Result<f64, Unreadable> {
         text.trim()
             .parse()
-            .map_err(|_| self.wrong(node, format!("{name}: expected a number, found `{}`", cut_text(text))))
+            .map_err(|_| self.unreadable(node, format!("{name}: expected a number, found `{}`", cut_text(text))))
     }
 
     /// Run time: an attribute of the job, or a profile in newer versions.
     fn runtime(&self, job: Node<'d, '_>) -> Result<crate::time::Span, Unreadable> {
         let text = job.attribute("runtime").or_else(|| job_profile(job, "runtime"));
-        let text = text.ok_or_else(|| self.wrong(job, "expected an attribute `runtime` of <job>, in seconds"))?;
+        let text = text.ok_or_else(|| self.unreadable(job, "expected an attribute `runtime` of <job>, in seconds"))?;
         let seconds = self.number(job, "runtime", text)?;
-        seconds_span(seconds).map_err(|message| self.wrong(job, format!("runtime: {message}")))
+        seconds_span(seconds).map_err(|message| self.unreadable(job, format!("runtime: {message}")))
     }
 
     fn cores(&self, job: Node<'d, '_>) -> Result<u32, Unreadable> {
         let count = job_profile(job, "cores").map(|text| self.number(job, "cores", text)).transpose()?;
-        super::whole_cores(count).map_err(|message| self.wrong(job, message))
+        super::whole_cores(count).map_err(|message| self.unreadable(job, message))
     }
 
     /// Files that a job reads; files that it writes are recorded in `files`.
@@ -106,14 +106,16 @@ impl<'d> Dax<'d, '_> {
         for used in job.children().filter(|node| node.has_tag_name_of(&["uses"])) {
             let name = match used.attribute("file").or_else(|| used.attribute("name")) {
                 Some(name) => name,
-                None => return Err(self.wrong(used, "expected an attribute `file` (or `name`) of <uses>")),
+                None => return Err(self.unreadable(used, "expected an attribute `file` (or `name`) of <uses>")),
             };
             let size = self.number(used, "size", self.attribute(used, "size")?)?;
-            let size = whole_bytes(size).map_err(|message| self.wrong(used, format!("size: {message}")))?;
+            let size = whole_bytes(size).map_err(|message| self.unreadable(used, format!("size: {message}")))?;
             let known = files.number(name, size);
             let link = self.attribute(used, "link")?;
             if !["input", "output", "inout", "none"].contains(&link) {
-                return Err(self.wrong(used, format!("expected link `input`, `output` or `inout`, found `{link}`")));
+                return Err(
+                    self.unreadable(used, format!("expected link `input`, `output` or `inout`, found `{link}`"))
+                );
             }
             if link == "input" || link == "inout" {
                 read.push(known);

@@ -30,12 +30,12 @@ pub fn read_dot(path: &str, text: &str) -> Result<Workflow, Unreadable> {
             Some(name)
         }
         DotToken { what: TokenKind::Sign("{"), .. } => None,
-        other => return Err(tokens.wrong(&other, "expected a name or `{`")),
+        other => return Err(tokens.unexpected_token(&other, "expected a name or `{`")),
     };
     while read_statement(&mut tokens, &mut drawing)? {}
     let end = tokens.next()?;
     if end.what != TokenKind::End {
-        return Err(tokens.wrong(&end, "expected nothing after the `}` that ends the graph"));
+        return Err(tokens.unexpected_token(&end, "expected nothing after the `}` that ends the graph"));
     }
     let name = name.filter(|name| *name != "G").map_or_else(|| file_stem(path), str::to_owned);
     drawing.workflow(&tokens, name)
@@ -89,7 +89,7 @@ fn read_statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Res
         TokenKind::Sign("}") => return Ok(false),
         TokenKind::Sign(";") => return Ok(true),
         TokenKind::Word(name) => name,
-        _ => return Err(tokens.wrong(&first, "expected a node, an edge or `}`")),
+        _ => return Err(tokens.unexpected_token(&first, "expected a node, an edge or `}`")),
     };
     match tokens.peek()?.what {
         TokenKind::Sign("->") => {
@@ -98,7 +98,9 @@ fn read_statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Res
             while tokens.peek()?.what == TokenKind::Sign("->") {
                 tokens.next()?;
                 let to = tokens.next()?;
-                let TokenKind::Word(name) = to.what else { return Err(tokens.wrong(&to, "expected a node")) };
+                let TokenKind::Word(name) = to.what else {
+                    return Err(tokens.unexpected_token(&to, "expected a node"));
+                };
                 let next = drawing.node(name, to.at);
                 drawn.push((before, next));
                 before = next;
@@ -119,7 +121,7 @@ fn read_statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Res
             tokens.next()?;
         }
         _ if tokens.is_keyword(&first, &["subgraph"]) => {
-            return Err(tokens.wrong(&first, "subgraphs are not supported"));
+            return Err(tokens.unexpected_token(&first, "subgraphs are not supported"));
         }
         _ => {
             let number = drawing.node(name, first.at) as usize;
@@ -217,7 +219,7 @@ impl<'t> Tokens<'t> {
         match token.what {
             TokenKind::Word(found) if found == wanted => Ok(()),
             TokenKind::Sign(found) if found == wanted => Ok(()),
-            _ => Err(self.wrong(&token, &format!("expected `{wanted}`"))),
+            _ => Err(self.unexpected_token(&token, &format!("expected `{wanted}`"))),
         }
     }
 
@@ -237,21 +239,23 @@ impl<'t> Tokens<'t> {
                     TokenKind::Sign("]") => break,
                     TokenKind::Sign("," | ";") => continue,
                     TokenKind::Word(_) => {}
-                    _ => return Err(self.wrong(&key, "expected an attribute or `]`")),
+                    _ => return Err(self.unexpected_token(&key, "expected an attribute or `]`")),
                 }
                 self.expect("=")?;
                 let value = self.next()?;
-                let TokenKind::Word(text) = value.what else { return Err(self.wrong(&value, "expected a value")) };
+                let TokenKind::Word(text) = value.what else {
+                    return Err(self.unexpected_token(&value, "expected a value"));
+                };
                 if key.what == TokenKind::Word("size") {
                     let number = text.trim().parse();
-                    size = Some(number.map_err(|_| self.wrong(&value, "expected a number"))?);
+                    size = Some(number.map_err(|_| self.unexpected_token(&value, "expected a number"))?);
                 }
             }
         }
         Ok(size)
     }
 
-    fn wrong(&self, found: &DotToken<'_>, expected: &str) -> Unreadable {
+    fn unexpected_token(&self, found: &DotToken<'_>, expected: &str) -> Unreadable {
         let shown: String = match found.what {
             TokenKind::Word(word) => word.chars().take(40).collect(),
             TokenKind::Sign(sign) => sign.to_owned(),

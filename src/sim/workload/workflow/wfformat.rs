@@ -83,8 +83,8 @@ fn read_flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable>
     let mut names = TaskNames::default();
     for (number, task) in tasks.iter().enumerate() {
         names.add(&labels[number], number, &flat_task_key(number))?;
-        names.also(&task.name, number);
-        task.id.iter().for_each(|id| names.also(id, number));
+        names.add_alias(&task.name, number);
+        task.id.iter().for_each(|id| names.add_alias(id, number));
     }
 
     let mut steps = Vec::new();
@@ -288,7 +288,7 @@ impl<'t> TaskNames<'t> {
     }
 
     /// Adds a further name of a task.
-    fn also(&mut self, name: &'t str, task: usize) {
+    fn add_alias(&mut self, name: &'t str, task: usize) {
         let called = self.0.entry(name).or_insert(Called::This(task));
         if *called != Called::This(task) {
             *called = Called::Several;

@@ -101,7 +101,7 @@ pub struct WhatIfAnswer {
     name: String,
     /// A sentence or two for each change.
     verdicts: Vec<String>,
-    /// Basis of the numbers.
+    /// Sentences about the basis of the numbers.
     method: Vec<String>,
     warnings: Vec<String>,
     waits: NamedTable,

@@ -42,7 +42,7 @@ pub(super) struct Blocks {
     lines: Vec<((Key, Key), u64)>,
     /// Number of lines that are not drawn.
     left_out: usize,
-    /// Layers of each column.
+    /// Number of layers in a column.
     each: usize,
     columns: usize,
     /// The block of each column with most tasks of the critical path.

@@ -8,7 +8,7 @@ use crate::present::page::hatching::{MOST, hatch_lines};
 use crate::present::page::html::format_coord;
 use hansa_sim::topology::Topology;
 
-/// Empty if nothing is reserved during the run.
+/// Rectangles of reserved nodes; empty if nothing is reserved during the run.
 pub fn reserved_svg(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
     let all = topology.sites.iter().zip(&tally.sites).flat_map(|(site, facts)| {
         let during = site.reserved.iter().filter(|it| it.from < window.to && window.from < it.until);

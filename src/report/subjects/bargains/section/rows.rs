@@ -21,7 +21,7 @@ pub struct CalendarItem {
 pub enum Lies {
     /// A booking for this job. Items in it end with it, or outlast it if it was revoked.
     Around(JobId, IsRevoked),
-    /// In rows of its own.
+    /// In rows that belong to no booking.
     Alone,
     /// In a booking of its job, or in rows of its own if that has no room.
     Within(JobId),
@@ -43,7 +43,7 @@ struct Calendar {
     rows: u32,
     /// Open bookings, by job, the first to end first, each with the time until which it takes items in.
     open: BTreeMap<JobId, BTreeSet<(Time, usize)>>,
-    /// Unoccupied rows of each of them.
+    /// Unoccupied rows of each open booking.
     left: BTreeMap<usize, NodeSet>,
     held: BTreeMap<usize, FreedRows>,
     ends: BinaryHeap<Reverse<(Time, usize)>>,

@@ -175,7 +175,7 @@ proptest! {
         let mut on: BTreeMap<TaskId, (Time, ActorId, NodeSet)> = BTreeMap::new();
         let mut arrived = 0;
         let mut over = 0;
-        let stretched = |work: Span| checkpoint.map_or(work, |one| one.saves(0.0).unwrap().stretched(work));
+        let stretched = |work: Span| checkpoint.map_or(work, |one| one.checkpoint_schedule(0.0).unwrap().with_checkpoints(work));
         for Entry { stamp, actor, record } in &log {
             let now = stamp.time;
             match record {

@@ -6,7 +6,7 @@ use crate::time::Time;
 
 impl<S: Set> TreeNode<S> {
     /// Returns the right half, if the node was full.
-    pub(super) fn cut(&mut self, at: Time) -> Option<TreeNode<S>> {
+    pub(super) fn split_at(&mut self, at: Time) -> Option<TreeNode<S>> {
         match self {
             TreeNode::Leaf(records) => {
                 let place = child_index(records, at);
@@ -18,7 +18,7 @@ impl<S: Set> TreeNode<S> {
             }
             TreeNode::Inner(branches) => {
                 let place = child_index(branches, at);
-                if let Some(right) = branches[place].below.cut(at) {
+                if let Some(right) = branches[place].below.split_at(at) {
                     // A note for the whole span applies to both halves.
                     let own = branches[place].own.clone();
                     branches[place].refresh();

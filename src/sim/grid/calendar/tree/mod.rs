@@ -72,8 +72,8 @@ impl<S: Set> Tree<S> {
         self.cut(to);
         self.root.add(from, to, Time::NEVER, set);
         // Next to another booking of equal nodes nothing changes at the seam any more.
-        self.clean(to);
-        self.clean(from);
+        self.drop_if_redundant(to);
+        self.drop_if_redundant(from);
     }
 
     /// Marks nodes free that are busy throughout the span.
@@ -81,8 +81,8 @@ impl<S: Set> Tree<S> {
         self.cut(from);
         self.cut(to);
         self.root.take(from, to, Time::NEVER, set);
-        self.clean(to);
-        self.clean(from);
+        self.drop_if_redundant(to);
+        self.drop_if_redundant(from);
     }
 
     /// Drops everything before a time.
@@ -90,7 +90,7 @@ impl<S: Set> Tree<S> {
         if self.root.start() < before {
             self.cut(before);
             self.root.forget(before, Time::NEVER);
-            self.lower();
+            self.shrink_root();
         }
     }
 
@@ -128,12 +128,12 @@ impl<S: Set> Tree<S> {
         self.root.start()
     }
 
-    /// Makes a time the start of a record.
+    /// Splits the record at a time, so that a record starts there.
     fn cut(&mut self, at: Time) {
         if at == Time::NEVER {
             return;
         }
-        if let Some(right) = self.root.cut(at) {
+        if let Some(right) = self.root.split_at(at) {
             let left = std::mem::replace(&mut self.root, TreeNode::Inner(Vec::with_capacity(FULL + 1)));
             if let TreeNode::Inner(branches) = &mut self.root {
                 branches.extend([Branch::from_node(left, S::default()), Branch::from_node(right, S::default())]);
@@ -142,15 +142,15 @@ impl<S: Set> Tree<S> {
     }
 
     /// Drops the record that starts at a time, if nothing changes there. The very first record stays.
-    fn clean(&mut self, at: Time) {
-        if at > self.root.start() && self.root.continues(at) {
+    fn drop_if_redundant(&mut self, at: Time) {
+        if at > self.root.start() && self.root.repeats_previous(at) {
             self.root.drop_record(at);
-            self.lower();
+            self.shrink_root();
         }
     }
 
     /// Replaces a root with one branch by its child.
-    fn lower(&mut self) {
+    fn shrink_root(&mut self) {
         while let TreeNode::Inner(branches) = &mut self.root {
             if branches.len() > 1 {
                 return;
@@ -168,7 +168,7 @@ impl<S: Set> Branch<S> {
         branch
     }
 
-    /// Recomputes the summary from below.
+    /// Recomputes the summary of a branch from its children.
     fn refresh(&mut self) {
         self.start = self.below.start();
         self.any = self.own.clone();
@@ -229,7 +229,7 @@ impl<S: Set> TreeNode<S> {
 
     /// True if the record that starts at a time, not the first of this node, has busy nodes equal to those of the
     /// previous one.
-    fn continues(&self, at: Time) -> bool {
+    fn repeats_previous(&self, at: Time) -> bool {
         match self {
             TreeNode::Leaf(records) => {
                 let place = child_index(records, at);
@@ -241,7 +241,7 @@ impl<S: Set> TreeNode<S> {
                 let place = child_index(branches, at);
                 let branch = &branches[place];
                 if branch.start < at {
-                    return branch.below.continues(at);
+                    return branch.below.repeats_previous(at);
                 }
                 // The two records are in different branches: collect the notes on the paths down to them.
                 let mut before = branches[place - 1].own.clone();

@@ -198,10 +198,10 @@ impl Check {
     /// Work that a job could still do in an interval.
     fn spare(&self, job: usize, interval: usize) -> f64 {
         let most = self.jobs[job].rate * (self.cuts[interval + 1] - self.cuts[interval]);
-        most - self.flow[self.place(job, interval)]
+        most - self.flow[self.flow_index(job, interval)]
     }
 
-    fn place(&self, job: usize, interval: usize) -> usize {
+    fn flow_index(&self, job: usize, interval: usize) -> usize {
         self.begins[job] + interval - self.windows[job].0
     }
 }

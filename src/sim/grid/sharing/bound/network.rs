@@ -91,7 +91,7 @@ impl FlowNetwork {
             for interval in reached {
                 for &job in &self.users[self.begins[interval]..self.begins[interval + 1]] {
                     let job = job as usize;
-                    if self.job_level[job] == UNSEEN && check.flow[check.place(job, interval)] > self.grain {
+                    if self.job_level[job] == UNSEEN && check.flow[check.flow_index(job, interval)] > self.grain {
                         self.job_level[job] = level + 2;
                         jobs.push(job);
                     }
@@ -133,15 +133,15 @@ impl FlowNetwork {
         for (at, &(job, interval)) in way.iter().enumerate() {
             amount = amount.min(check.spare(job, interval));
             if let Some((next, _)) = way.get(at + 1) {
-                amount = amount.min(check.flow[check.place(*next, interval)]);
+                amount = amount.min(check.flow[check.flow_index(*next, interval)]);
             }
         }
         check.room[last] -= amount;
         for (at, &(job, interval)) in way.iter().enumerate() {
-            let place = check.place(job, interval);
+            let place = check.flow_index(job, interval);
             check.flow[place] += amount;
             if let Some((next, _)) = way.get(at + 1) {
-                let place = check.place(*next, interval);
+                let place = check.flow_index(*next, interval);
                 check.flow[place] -= amount;
             }
         }
@@ -164,7 +164,7 @@ impl FlowNetwork {
         while self.interval_next[interval] < self.begins[interval + 1] {
             let job = self.users[self.interval_next[interval]] as usize;
             let is_next = self.job_level[job] == self.interval_level[interval] + 1;
-            if is_next && check.flow[check.place(job, interval)] > self.grain {
+            if is_next && check.flow[check.flow_index(job, interval)] > self.grain {
                 return Some(job);
             }
             self.interval_next[interval] += 1;

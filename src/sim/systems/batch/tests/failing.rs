@@ -359,7 +359,7 @@ proptest! {
         let mut fates: BTreeMap<u32, &str> = BTreeMap::new();
         let mut stints: Vec<(ActorId, NodeSet, Time, Time, bool)> = Vec::new();
         let stretched = |work: Span| match recovery.checkpoint {
-            Some(checkpoint) => checkpoint.saves(0.0).unwrap().stretched(work),
+            Some(checkpoint) => checkpoint.checkpoint_schedule(0.0).unwrap().with_checkpoints(work),
             None => work,
         };
         for Entry { stamp, actor, record } in &log {

@@ -26,7 +26,7 @@ pub(in super::super) fn average_yields(
     ages: &[Age],
     found: f64,
 ) -> Vec<f64> {
-    let least: Vec<f64> = ages.iter().map(|age| age.asks(found).min(1.0)).collect();
+    let least: Vec<f64> = ages.iter().map(|age| age.required_yield(found).min(1.0)).collect();
     let room = |row: &Vec<(usize, f64)>| 1.0 - row.iter().map(|(job, need)| need * least[*job]).sum::<f64>();
     // On a node with nothing to give beyond the pace, jobs get exactly what the pace requires.
     let (mut rows, full): (Vec<_>, Vec<_>) =

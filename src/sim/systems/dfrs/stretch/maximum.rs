@@ -35,7 +35,7 @@ pub(in super::super) fn maximum_yields(
         for (on, _) in on.iter().zip(&full).filter(|(_, full)| **full <= pace * (1.0 + TOLERANCE)) {
             for &(job, _) in on.iter().filter(|(job, _)| is_rising[*job]) {
                 settled.push(job);
-                shares[job] = ages[job].asks(pace).min(1.0);
+                shares[job] = ages[job].required_yield(pace).min(1.0);
             }
             on.iter().for_each(|(job, _)| is_rising[*job] = false);
         }
@@ -51,10 +51,13 @@ fn full_at(on: &[(usize, f64)], is_rising: &[bool], shares: &[f64], ages: &[Age]
     let rising = || on.iter().filter(|(job, _)| is_rising[*job]);
     let given_at = |pace: f64| -> f64 {
         on.iter()
-            .map(|(job, need)| need * if is_rising[*job] { ages[*job].asks(pace).min(1.0) } else { shares[*job] })
+            .map(|(job, need)| {
+                need * if is_rising[*job] { ages[*job].required_yield(pace).min(1.0) } else { shares[*job] }
+            })
             .sum()
     };
-    let mut bends: Vec<f64> = rising().flat_map(|(job, _)| ages[*job].bends()).filter(|bend| *bend > pace).collect();
+    let mut bends: Vec<f64> =
+        rising().flat_map(|(job, _)| ages[*job].yield_range()).filter(|bend| *bend > pace).collect();
     if bends.is_empty() || rising().next().is_none() {
         return f64::INFINITY;
     }

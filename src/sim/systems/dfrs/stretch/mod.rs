@@ -29,12 +29,12 @@ impl Age {
     }
 
     /// Yield that a pace requires; above 1 if it is impossible.
-    fn asks(&self, pace: f64) -> f64 {
+    fn required_yield(&self, pace: f64) -> f64 {
         (pace * self.flow - self.done).max(0.0)
     }
 
     /// Pace up to which its yield is 0, and pace at which it is 1.
-    fn bends(&self) -> [f64; 2] {
+    fn yield_range(&self) -> [f64; 2] {
         [self.done / self.flow, (self.done + 1.0) / self.flow]
     }
 }
@@ -51,8 +51,8 @@ pub(super) fn map_jobs(
     let mut packer = Packer::new(nodes, jobs, sort);
     let found = keep_most(&mut packer, order, |packer| {
         let mut at = |pace: f64| {
-            let can_be_had = packer.kept().iter().all(|job| ages[*job].asks(pace) <= 1.0 + TOLERANCE);
-            can_be_had.then(|| packer.pack(|job| ages[job].asks(pace) * jobs[job].need.cpu)).flatten()
+            let can_be_had = packer.kept().iter().all(|job| ages[*job].required_yield(pace) <= 1.0 + TOLERANCE);
+            can_be_had.then(|| packer.pack(|job| ages[job].required_yield(pace) * jobs[job].need.cpu)).flatten()
         };
         if let Some(packing) = at(1.0) {
             return Some((packing, 1.0));

@@ -224,8 +224,8 @@ fn follow(
     jobs: &[Timed],
     saves: Option<Checkpoint>,
 ) -> Vec<Option<Time>> {
-    let saves = saves.and_then(|checkpoint| checkpoint.saves(0.0));
-    let stretched = |work: Span| saves.map_or(work, |saves| saves.stretched(work));
+    let saves = saves.and_then(|checkpoint| checkpoint.checkpoint_schedule(0.0));
+    let stretched = |work: Span| saves.map_or(work, |saves| saves.with_checkpoints(work));
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut left: Vec<Span> = jobs.iter().map(|job| job.runtime).collect();
     let mut ends = vec![None; jobs.len()];

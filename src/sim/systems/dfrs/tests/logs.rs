@@ -23,7 +23,7 @@ fn check(set: &[(u64, u64, u32, f64, f64)], name: &str, expected: Expected) {
         assert!(is_near, "{name} ends jobs at {ends:?}, not {expected}");
     }
     let usage = measure_underutilisation(2, jobs.into_iter().zip(ends));
-    assert!((usage.normalised() - expected.1).abs() < 1e-6, "{name} leaves {}", usage.normalised());
+    assert!((usage.missed_per_work() - expected.1).abs() < 1e-6, "{name} leaves {}", usage.missed_per_work());
     let moves = outcome.moves;
     assert_eq!((moves.preemptions, moves.migrations), expected.2, "{name}");
     let gigabytes = (8.0 * moves.paused, 8.0 * moves.migrated);

@@ -54,7 +54,7 @@ struct LinearProgram {
     top: f64,
     /// Row by row: decrease of a basic variable per unit of a non-basic one.
     slopes: Vec<f64>,
-    /// Values of the basic variables.
+    /// Values of the basic variables of the linear program.
     values: Vec<f64>,
     /// Gain of the sum per unit of each non-basic variable.
     gains: Vec<f64>,
@@ -153,7 +153,7 @@ impl LinearProgram {
         if variable < self.columns { self.top } else { f64::INFINITY }
     }
 
-    /// Counts a basic variable from its other end.
+    /// Measures a basic variable from its other bound.
     fn flip_inside(&mut self, row: usize) {
         let variable = self.inside[row];
         self.flipped[variable] = !self.flipped[variable];
@@ -161,7 +161,7 @@ impl LinearProgram {
         self.slopes[row * self.columns..(row + 1) * self.columns].iter_mut().for_each(|slope| *slope = -*slope);
     }
 
-    /// Moves a non-basic variable to its other end.
+    /// Moves a non-basic variable to its other bound.
     fn flip_outside(&mut self, column: usize) {
         let variable = self.outside[column];
         self.flipped[variable] = !self.flipped[variable];

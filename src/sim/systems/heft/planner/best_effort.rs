@@ -49,7 +49,7 @@ impl Planner {
         }
     }
 
-    /// Queues a task that only needs cores.
+    /// Queues a task that has all of its inputs and waits for cores.
     pub(super) fn queue_up(&mut self, job: u32, task: u32, now: Time) {
         let need = ReadyNeed::of_task(&self.jobs[job].job, task);
         self.ready.entry(need).or_default().insert((now, job, task));

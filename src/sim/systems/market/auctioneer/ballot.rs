@@ -17,7 +17,7 @@ pub(super) struct WaitingTasks(Vec<BTreeSet<TaskHandle>>);
 /// Offers and bids of an auction before its first assignment.
 pub(super) struct Ballot {
     offers: Vec<CoreOffer>,
-    /// The bidders, the best first.
+    /// Ranks of the bidders, the best first.
     ranks: Vec<BidRank>,
 }
 

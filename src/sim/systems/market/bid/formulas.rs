@@ -132,7 +132,7 @@ impl<F: Fn(&Bidder<'_>, &Instant) -> f64 + Send> BidPolicy for Formula<F> {
     }
 }
 
-/// A job without a value curve has no deadline.
+/// Deadline in ticks; infinite for a job without a value curve.
 fn deadline_ticks(deadline: EdfDeadline, bidder: &Bidder<'_>, at: &Instant) -> f64 {
     let Some(worth) = &bidder.job.worth else { return f64::INFINITY };
     let slr = match deadline {
@@ -155,7 +155,7 @@ fn value_density(bidder: &Bidder<'_>, at: &Instant) -> f64 {
     bidder.projected_value(at) / bidder.successor_work
 }
 
-/// A job without a value curve can wait for ever.
+/// Remaining value; infinite for a job without a value curve, which can wait for ever.
 fn remaining_value(units: Pvr, bidder: &Bidder<'_>, at: &Instant) -> f64 {
     let Some(worth) = &bidder.job.worth else { return f64::INFINITY };
     let remaining = worth.curve.remaining(bidder.projected_slr(at));

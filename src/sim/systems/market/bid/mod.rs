@@ -61,7 +61,7 @@ pub enum Trend {
     Falling,
     /// It never falls while [`Instant::longest_path`] is constant, and a longer one never makes it rise.
     Rising,
-    /// It is independent of the last one.
+    /// A bid is independent of earlier ones.
     Redrawn,
 }
 

@@ -16,7 +16,7 @@ struct Random {
 
 impl Random {
     /// The common part of all draws of an instant.
-    fn of(&self, at: &Instant) -> u64 {
+    fn instant_bits(&self, at: &Instant) -> u64 {
         mix_bits(self.seed.wrapping_add(at.number))
     }
 }
@@ -29,11 +29,11 @@ fn draw_bits(instant: u64, number: u64) -> f64 {
 impl BidPolicy for Random {
     /// Drawn by number instead of from a stream, so that the order in which bids are asked for does not matter.
     fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
-        draw_bits(self.of(at), u64::from(bidder.job.first_task) + bidder.task as u64)
+        draw_bits(self.instant_bits(at), u64::from(bidder.job.first_task) + bidder.task as u64)
     }
 
     fn draw_bids(&self, numbers: &[u64], at: &Instant, bids: &mut Vec<f64>) -> bool {
-        let instant = self.of(at);
+        let instant = self.instant_bits(at);
         bids.extend(numbers.iter().map(|&number| draw_bits(instant, number)));
         true
     }

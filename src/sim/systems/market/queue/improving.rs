@@ -26,7 +26,7 @@ pub(super) struct Improving {
     parked: BinaryHeap<Reverse<Parked>>,
     /// Times until which tasks are parked.
     expiries: BinaryHeap<Reverse<(Time, u64, TaskHandle)>>,
-    /// The tasks asked at this instant.
+    /// The tasks whose bids are computed in this instant, by rank.
     asked: BinaryHeap<Reverse<BidRank>>,
     /// Number of the last parking, from 1. A task is marked with its own, or with zero while it has none.
     number: u64,
@@ -37,12 +37,12 @@ pub(super) struct Improving {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Parked {
-    /// The rank with the bid to come.
+    /// Rank with the bid at the time of waking.
     rank: BidRank,
     number: u64,
 }
 
-/// Bound on the look ahead: some nine years.
+/// Longest time to look ahead, in microseconds: about nine years.
 const AHEAD_MAX: u64 = 1 << 48;
 
 impl Improving {
@@ -94,7 +94,7 @@ impl Improving {
     }
 
     /// Heaps drop entries that come up; the others must not accumulate.
-    fn clean(&mut self, bids: &Bids<'_>) {
+    fn drop_stale(&mut self, bids: &Bids<'_>) {
         let most = 4 * self.queued + 1024;
         if self.parked.len() > most {
             self.parked.retain(|Reverse(parked)| Improving::is_parked(bids, parked.rank.handle(), parked.number));
@@ -183,6 +183,6 @@ impl Lane for Improving {
             }
         }
         self.asked = asked.into();
-        self.clean(bids);
+        self.drop_stale(bids);
     }
 }

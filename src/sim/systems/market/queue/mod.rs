@@ -38,10 +38,10 @@ pub(super) type AuctionedJobs = Vec<Option<Box<AuctionedJob>>>;
 ///
 /// An instant that looks at a lane opens it, asks for the best as often as a task was placed, and closes it.
 pub(super) trait Lane: Send {
-    /// A task joins the queue.
+    /// Adds a task to the queue.
     fn add_task(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs);
 
-    /// A task has left the queue.
+    /// Removes a task from the queue.
     fn remove_task(&mut self, _handle: TaskHandle, _jobs: &mut AuctionedJobs) {}
 
     fn open_auction(&mut self, bids: &mut Bids<'_>);
@@ -154,7 +154,7 @@ impl BidRank {
         }
     }
 
-    /// The bid half-way from here to a better one.
+    /// The bid half-way between this one and a better one.
     fn half_way_to(&self, best: &BidRank) -> i64 {
         order_float(as_float(self.bid) / 2.0 + as_float(best.bid) / 2.0)
     }

@@ -21,7 +21,7 @@ pub(super) struct Redrawn {
 }
 
 const BLOCK: usize = 128;
-/// The mark of a task that has no position yet.
+/// Mark of a task that has no position yet.
 const NOWHERE: u64 = u64::MAX;
 
 impl Redrawn {

@@ -11,9 +11,9 @@ use super::{AuctionedJobs, BidRank, Bids, Lane, TaskHandle};
 #[derive(Default)]
 pub(super) struct Worsening {
     fresh: Vec<TaskHandle>,
-    /// The tasks by their old bids.
+    /// Queued tasks, ranked by their last computed bids.
     old: BinaryHeap<Reverse<BidRank>>,
-    /// The tasks asked at this instant.
+    /// The tasks whose bids are computed in this instant, by rank.
     asked: BinaryHeap<Reverse<BidRank>>,
 }
 

@@ -25,7 +25,7 @@ pub struct Submission {
 
 impl<'a> BestEffort<'a> {
     pub fn new(application: &'a Application) -> BestEffort<'a> {
-        let missing = (0..application.tasks()).map(|task| application.before(task).count() as u32).collect();
+        let missing = (0..application.tasks()).map(|task| application.predecessors(task).count() as u32).collect();
         let placed = vec![(0, Time::ZERO); application.tasks()];
         BestEffort { application, missing, placed, left: application.tasks() }
     }
@@ -41,7 +41,7 @@ impl<'a> BestEffort<'a> {
         for &task in tasks {
             self.placed[task].1 = now;
             self.left -= 1;
-            for after in self.application.after(task) {
+            for after in self.application.successors(task) {
                 self.missing[after] -= 1;
                 if self.missing[after] == 0 {
                     ready.push(after);

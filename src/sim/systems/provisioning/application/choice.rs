@@ -12,7 +12,7 @@ pub fn choose_best(alpha: f64, options: &[(u64, u64)]) -> Option<usize> {
     (0..options.len()).min_by(|one, other| compare(*one, *other))
 }
 
-/// All options, the best first.
+/// Indices of all options, the best first.
 pub fn rank_options(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     let compare = by_score(alpha, options);
     let mut order: Vec<usize> = (0..options.len()).collect();
@@ -20,7 +20,7 @@ pub fn rank_options(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     order
 }
 
-/// Number of options that are better than each.
+/// Rank of each option: the number of options that are better.
 pub(super) fn option_ranks(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     let compare = by_score(alpha, options);
     let all = 0..options.len();

@@ -15,7 +15,7 @@ pub struct Cost {
 
 impl Cost {
     /// Both aims as numbers: cost, then time.
-    pub fn aims(&self) -> (u64, u64) {
+    pub fn objectives(&self) -> (u64, u64) {
         (self.allocation.micros(), self.makespan.micros())
     }
 }
@@ -56,7 +56,7 @@ pub struct ApplicationPlan {
 pub struct Evaluator<'a> {
     application: &'a Application,
     now: Time,
-    /// No task starts before.
+    /// Earliest start of any task.
     from: Time,
     /// Prices of each site where they vary.
     tariffs: Vec<Option<&'a Tariff>>,
@@ -108,7 +108,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { tariffs, ..self }
     }
 
-    /// Lets no task start before a time.
+    /// Sets the earliest start of all further tasks.
     pub fn wait_until(&mut self, from: Time) {
         self.from = from;
     }
@@ -182,7 +182,7 @@ impl<'a> Evaluator<'a> {
             let runtime = application.runtime(task as usize, site);
             let end = start + runtime;
             taken.clear();
-            bins[site].take_found(start, end, |part| {
+            bins[site].allocate_found(start, end, |part| {
                 used[part.root as usize] += Area::of(part.procs, runtime);
                 until[part.root as usize] = end.max(until[part.root as usize]);
                 if let Some(tariff) = tariffs[site] {
@@ -198,9 +198,9 @@ impl<'a> Evaluator<'a> {
         let paid = (0..slots.len()).filter(|slot| !used[*slot].is_zero()).map(|at| {
             let (site, _, slot) = &slots[at];
             let rent = match (slot.divisible, tariffs[*site as usize]) {
-                (true, None) => used[at].at(slot.rate),
+                (true, None) => used[at].cost_at(slot.rate),
                 (true, Some(_)) => rents[at],
-                (false, None) => extended_part(slot, until[at]).area().at(slot.rate),
+                (false, None) => extended_part(slot, until[at]).area().cost_at(slot.rate),
                 (false, Some(tariff)) => tariff.cost(&extended_part(slot, until[at])),
             };
             rent + slot.fee

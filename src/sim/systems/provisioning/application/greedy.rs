@@ -5,7 +5,7 @@ use super::{Application, Broken, Cost, Limits, TaskPlace, choose_quoted};
 use crate::grid::{Area, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
-/// A plan in the course of its purchase.
+/// A plan whose slots are bought task by task.
 #[derive(Clone, Debug)]
 pub struct GreedyPlan<'a> {
     application: &'a Application,
@@ -38,7 +38,7 @@ impl<'a> GreedyPlan<'a> {
 
     /// Like this plan, within limits. `least` is the least cost of this core time at a site. A start is only bought if
     /// the limits leave enough for the tasks after it, at the least cost and the shortest run times.
-    pub fn within(self, limits: Limits, least: impl Fn(usize, Area) -> Area) -> GreedyPlan<'a> {
+    pub fn with_limits(self, limits: Limits, least: impl Fn(usize, Area) -> Area) -> GreedyPlan<'a> {
         if limits == Limits::NONE {
             return self;
         }
@@ -49,7 +49,7 @@ impl<'a> GreedyPlan<'a> {
                 .map(|site| least(site, Area::of(application.procs(task), application.runtime(task, site))))
                 .min()
         };
-        let after = application.rest(|task| {
+        let after = application.times_to_end(|task| {
             let runtimes = (0..sites.len())
                 .filter(|site| site_fits(task, site, application, sites))
                 .map(|site| application.runtime(task, site));

@@ -22,8 +22,8 @@ pub enum Broken {
 impl Limits {
     pub const NONE: Limits = Limits { budget: Area::MAX, deadline: Time::NEVER };
 
-    /// True if a plan made now keeps them.
-    pub fn keep(&self, now: Time, plan: &Cost) -> bool {
+    /// True if a plan that is made now keeps the limits.
+    pub fn allow(&self, now: Time, plan: &Cost) -> bool {
         self.keep_all(plan.allocation, now + plan.makespan)
     }
 

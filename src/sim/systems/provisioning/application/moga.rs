@@ -29,7 +29,7 @@ pub struct MogaSettings {
     pub aims: Aims,
 }
 
-/// Aims of a search.
+/// Objectives of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aims {
     /// Cost and makespan.
@@ -53,7 +53,7 @@ pub struct Front {
 const SIGMA_SHARE: f64 = 0.041;
 
 impl MogaSettings {
-    /// The values of the thesis.
+    /// The parameters of the thesis.
     pub fn new(seed: u64) -> MogaSettings {
         MogaSettings { population: 100, generations: 10, seed, aims: Aims::Both }
     }
@@ -124,14 +124,14 @@ fn search_plans(
 impl Front {
     /// The best plan if cost has the weight `alpha` and time the rest.
     pub fn choose(&self, alpha: f64) -> Option<&ApplicationPlan> {
-        let options = self.plans.iter().map(|plan| plan.cost.aims());
+        let options = self.plans.iter().map(|plan| plan.cost.objectives());
         choose_best(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
     }
 }
 
 struct MogaSearch {
     slots: usize,
-    /// No task starts before.
+    /// Earliest start of any task.
     from: Time,
     /// All evaluated plans; `None` where a task fits nowhere.
     known: BTreeMap<SlotBits, Option<Cost>>,
@@ -286,7 +286,7 @@ fn dominance_rank(cost: &Option<Cost>, costs: &[Option<Cost>], feasible: usize) 
 
 /// Rank of each member by the weighted sum of its aims.
 fn ranks_by_sum(alpha: f64, costs: &[Option<Cost>]) -> Vec<usize> {
-    let options: Vec<(u64, u64)> = costs.iter().flatten().map(Cost::aims).collect();
+    let options: Vec<(u64, u64)> = costs.iter().flatten().map(Cost::objectives).collect();
     let mut places = option_ranks(alpha, &options).into_iter();
     costs.iter().map(|cost| 1 + cost.map_or(options.len(), |_| places.next().expect("one for each"))).collect()
 }

@@ -26,7 +26,7 @@ pub struct Application {
     into: Vec<u32>,
     into_starts: Vec<u32>,
     order: Vec<u32>,
-    /// Position of each task in that order.
+    /// Position of each task in the order of ranks.
     places: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ pub struct Application {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SiteLink {
     pub latency: Span,
-    /// In bits per second.
+    /// Bandwidth between sites in bits per second.
     pub bandwidth: u64,
 }
 
@@ -81,7 +81,7 @@ impl Application {
 
     /// Like this application, with a restricted choice of sites for each task. Ranks are computed as if each task could
     /// run everywhere.
-    pub fn suiting(self, suits: impl Fn(usize, usize) -> bool) -> Application {
+    pub fn restricted_by(self, suits: impl Fn(usize, usize) -> bool) -> Application {
         let sites = self.sites;
         let suits: Vec<bool> = (0..self.tasks() * sites).map(|at| suits(at / sites, at % sites)).collect();
         Application { suits: if suits.contains(&false) { suits } else { Vec::new() }, ..self }
@@ -116,7 +116,7 @@ impl Application {
 
     /// Returns for each task the least time from its end to the end of all tasks that depend on it, given the run
     /// times.
-    pub fn rest(&self, runtime: impl Fn(usize) -> Span) -> Vec<Span> {
+    pub fn times_to_end(&self, runtime: impl Fn(usize) -> Span) -> Vec<Span> {
         let mut after = vec![Span::ZERO; self.tasks()];
         // Tasks are in topological order, and edges ascend.
         for &(from, to) in self.edges.iter().rev() {
@@ -127,7 +127,7 @@ impl Application {
         after
     }
 
-    /// Position of a task in that order.
+    /// Position of a task in the order of ranks.
     pub fn place(&self, task: usize) -> u32 {
         self.places[task]
     }
@@ -149,12 +149,12 @@ impl Application {
     }
 
     /// Predecessors of a task.
-    pub fn before(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn predecessors(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         self.incoming(task).map(|(from, _)| from)
     }
 
     /// Successors of a task.
-    pub fn after(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn successors(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let first = self.edges.partition_point(|edge| (edge.0 as usize) < task);
         self.edges[first..].iter().take_while(move |edge| edge.0 as usize == task).map(|edge| edge.1 as usize)
     }

@@ -37,9 +37,9 @@ pub struct Patience {
 /// Log entries of a coordinator. It writes an entry before it acts on it, and recovers from the log after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogEntry {
-    /// An attempt begins; the first has the number 1.
+    /// An attempt begins; they are numbered from 1.
     Attempt(u32),
-    /// All sites hold. The decision is final.
+    /// All sites have granted their holds, so the decision to commit is final.
     Commit,
     /// A site no longer held its part when the commit arrived, or later. All committed parts are cancelled.
     Compensate,
@@ -107,7 +107,7 @@ pub struct Coordinator {
 enum CoallocationPhase {
     /// The next attempt begins at the wake-up time.
     Pausing,
-    /// Starts have been requested of the driver.
+    /// The driver has been asked for possible starts.
     Asking,
     /// `granted` legs, in their order, have been granted; the next has been requested.
     Holding {
@@ -132,7 +132,7 @@ impl Patience {
     }
 
     /// Adds the reach for a grid with this maximum latency, where tasks may be late by `slack`.
-    pub fn over(self, latency: Span, slack: Span) -> Patience {
+    pub fn with_reach(self, latency: Span, slack: Span) -> Patience {
         let ways = latency + latency + latency;
         Patience { reach: Span::from_micros(ways.micros().saturating_sub(slack.micros())), ..self }
     }

@@ -79,7 +79,7 @@ impl Trickster {
 
     fn receipt(&mut self, part: Part, fee: Area) -> Receipt {
         self.booked += 1;
-        Receipt { booking: BookingId(self.booked), part, rent: part.area().at(self.rate), fee }
+        Receipt { booking: BookingId(self.booked), part, rent: part.area().cost_at(self.rate), fee }
     }
 
     fn quote(&mut self, now: Time, part: Part, is_one: bool) -> Reply {

@@ -28,7 +28,7 @@ pub(super) enum BookingState {
 pub struct SiteAccount {
     pub booked: u64,
     pub cancelled: u64,
-    /// Bookings whose rest was handed back.
+    /// Number of bookings that were handed back before their end.
     pub handed_back: u64,
     /// Bookings taken from their users because processors failed.
     pub revoked: u64,
@@ -81,7 +81,7 @@ impl Desk {
     pub(super) fn take_back(&mut self, id: BookingId, penalty: Option<Area>) -> Area {
         let booking = self.remove_booking(id);
         let Receipt { part, rent, fee, .. } = booking.receipt;
-        self.freed(self.now, part.end());
+        self.free_early(self.now, part.end());
         if let Some(penalty) = penalty {
             self.account.cancelled += 1;
             self.account.rents = self.account.rents.saturating_sub(rent);
@@ -105,7 +105,7 @@ impl Desk {
     pub fn give_up(&mut self, now: Time, id: BookingId) {
         if self.bookings.contains_key(&id) {
             let booking = self.remove_booking(id);
-            self.freed(now, booking.receipt.part.end());
+            self.free_early(now, booking.receipt.part.end());
         }
     }
 
@@ -127,14 +127,14 @@ impl Desk {
     /// Checks that a part is admissible; waiting jobs do not count.
     pub(super) fn admit(&mut self, part: &Part) -> Result<(), Denial> {
         self.check(part)?;
-        self.look();
+        self.gather_inputs();
         if self.fixed_counts().most(part.start, part.end()) + part.procs > self.terms.procs {
             return Err(Denial::NoRoom);
         }
         Ok(())
     }
 
-    /// The checks that do not need the calendar.
+    /// Checks a part as far as this is possible without the calendar.
     pub(super) fn check(&self, part: &Part) -> Result<(), Denial> {
         part.check()?;
         match part {
@@ -150,7 +150,7 @@ impl Desk {
     }
 
     /// Processors occupied by fixed parts and by the planned queue.
-    pub(super) fn all_counts(&self) -> Counts {
+    pub(super) fn planned_counts(&self) -> Counts {
         self.counts_with(&self.plan.starts)
     }
 
@@ -178,7 +178,7 @@ impl Desk {
     /// Ends a booking whose time is over, or whose rest is not needed.
     pub fn end_booking(&mut self, id: BookingId) {
         let booking = self.remove_booking(id);
-        self.freed(self.now, booking.receipt.part.end());
+        self.free_early(self.now, booking.receipt.part.end());
         if let Some(hold) = booking.hold {
             self.hold_done(hold);
         }

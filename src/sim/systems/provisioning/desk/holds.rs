@@ -20,14 +20,14 @@ pub(super) struct DeskHold {
 pub enum HoldState {
     Held,
     Committed,
-    /// Its time is over.
+    /// The booked time is over.
     Done,
-    /// Aborted before a commit.
+    /// The hold was aborted before a commit.
     Released,
     Expired,
-    /// Cancelled after a commit.
+    /// The hold was cancelled after a commit.
     Cancelled,
-    /// Taken from its user because processors failed.
+    /// Processors failed, so the hold was taken from its user.
     Broken,
 }
 
@@ -134,6 +134,6 @@ impl Desk {
 
     fn free_hold(&mut self, id: BookingId) {
         let booking = self.remove_booking(id);
-        self.freed(self.now, booking.receipt.part.end());
+        self.free_early(self.now, booking.receipt.part.end());
     }
 }

@@ -54,7 +54,7 @@ pub struct DeskTerms {
     pub longest: Option<Span>,
 }
 
-/// Time of planning.
+/// The time at which waiting jobs are planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanningMode {
     /// Each job gets its place when it is submitted, and keeps it; for known run times.
@@ -140,7 +140,7 @@ struct Queued {
     submitted: Time,
 }
 
-/// The place of a job.
+/// The use of processors by a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessorUse {
     Queue,
@@ -222,11 +222,11 @@ impl Desk {
         };
         // Events that fall due by themselves come after ends.
         let active = self.active.remove(&number).expect("what runs is active");
-        self.freed(now, active.until);
+        self.free_early(now, active.until);
     }
 
-    /// Checks that a job could be submitted now; then it could be later too.
-    pub fn takes(&self, now: Time, request: &NodeRequest) -> Result<(), Denial> {
+    /// Checks that the desk accepts a job; one that is accepted now would be accepted later, too.
+    pub fn check_submission(&self, now: Time, request: &NodeRequest) -> Result<(), Denial> {
         if request.nodes > self.terms.procs {
             return Err(Denial::TooLarge(self.terms.procs));
         }
@@ -242,7 +242,7 @@ impl Desk {
     }
 
     pub fn submit(&mut self, now: Time, request: NodeRequest) -> Result<(), Denial> {
-        self.takes(now, &request)?;
+        self.check_submission(now, &request)?;
         self.join(now, request, Joins::Last)
     }
 
@@ -282,7 +282,7 @@ impl Desk {
         let place =
             self.queue.iter().position(|queued| queued.request.job == job).expect("a waiting job is in the queue");
         self.queue.remove(place);
-        self.plan.left(place, self.terms.mode);
+        self.plan.remove_start(place, self.terms.mode);
         true
     }
 
@@ -296,7 +296,7 @@ impl Desk {
     pub fn pass(&mut self, now: Time, actions: &mut Vec<DeskAction>) {
         self.reach(now);
         self.begin_reservations();
-        self.freshen();
+        self.refresh_plan();
         let mut place = 0;
         while place < self.queue.len() {
             if self.plan.starts[place] > now {

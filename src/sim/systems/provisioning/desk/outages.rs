@@ -10,7 +10,7 @@ use super::{Active, Desk, HoldState, ProcessorUse};
 use crate::grid::{Area, BookingId, Bookings, Counts, Expected, HoldId, Part, Receipt, TaskId};
 use crate::time::{Span, Time};
 
-/// A part without room.
+/// A part that gives way, as failures leave it no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
     Hold(HoldId),
@@ -28,7 +28,7 @@ impl Desk {
     /// The next part that has to give way, if any. `in_use` is the number of processors in use of a booking that has
     /// begun; they stay in use.
     pub fn yields(&mut self, in_use: impl Fn(BookingId) -> u32) -> Option<Yields> {
-        self.look();
+        self.gather_inputs();
         let counts = self.fixed_counts();
         // More processors are occupied than exist from the begin of some part on.
         let at = self
@@ -71,7 +71,7 @@ impl Desk {
         if booking.state == BookingState::Begun || booking.hold.is_some() {
             return None;
         }
-        self.look();
+        self.gather_inputs();
         let mut others = self.fixed_counts();
         others.remove(before.start, before.end(), before.procs);
         let part = match how {

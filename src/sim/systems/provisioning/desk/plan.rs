@@ -48,15 +48,15 @@ impl DeskPlan {
         }
     }
 
-    /// A job has left the queue.
-    pub fn left(&mut self, place: usize, mode: PlanningMode) {
+    /// Removes the start of a job that has left the queue from this place.
+    pub fn remove_start(&mut self, place: usize, mode: PlanningMode) {
         if place < self.starts.len() {
             self.starts.remove(place);
         }
         self.change(mode);
     }
 
-    /// A part is booked beside the plan, or free that was not.
+    /// Marks the plan as outdated: a part was booked outside of it, or has become free.
     pub fn change(&mut self, mode: PlanningMode) {
         self.turn(match mode {
             PlanningMode::Exact => PlanState::Unlisted,
@@ -69,13 +69,13 @@ impl DeskPlan {
         self.turn(PlanState::Grown);
     }
 
-    /// A part is booked in the way of the queue.
+    /// Marks the plan as outdated: a part was booked that displaces waiting jobs.
     pub fn displace(&mut self) {
         self.turn(PlanState::Void);
     }
 
-    /// A part has been taken out of the list of free slots, if that was possible.
-    pub fn took(&mut self, mode: PlanningMode, is_carved: bool) {
+    /// Records a new booking. If `is_carved`, its part has been removed from the list of free slots, which stays valid.
+    pub fn record_removed_part(&mut self, mode: PlanningMode, is_carved: bool) {
         if mode == PlanningMode::Exact && is_carved {
             self.version += 1;
         } else {
@@ -90,8 +90,8 @@ impl DeskPlan {
 }
 
 impl Desk {
-    /// Processors promised until `until` are free from `now` on.
-    pub(super) fn freed(&mut self, now: Time, until: Time) {
+    /// Records that processors that were promised until `until` are free from `now` on.
+    pub(super) fn free_early(&mut self, now: Time, until: Time) {
         // An exact plan has counted on an end at the requested time.
         if now < until || self.terms.mode == PlanningMode::Rebuild {
             self.plan.change(self.terms.mode);
@@ -109,16 +109,16 @@ impl Desk {
         self.list_free();
         let start = self.plan.free.place_in_time(newcomer.request.nodes, newcomer.request.walltime, self.now);
         self.plan.starts.push(start);
-        self.plan.took(PlanningMode::Exact, true);
+        self.plan.record_removed_part(PlanningMode::Exact, true);
         self.queue.push(newcomer);
     }
 
-    /// Makes the plan valid. True if the plan is the planner's present answer.
-    pub(super) fn freshen(&mut self) -> bool {
+    /// Computes the plan again if it is outdated. True if the plan is the planner's present answer.
+    pub(super) fn refresh_plan(&mut self) -> bool {
         if self.plan.state < PlanState::Grown {
             return false;
         }
-        self.look();
+        self.gather_inputs();
         let DeskPlan { starts, fixed, requests, state, free, .. } = &mut self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: requests };
         let kept = if *state == PlanState::Grown { std::mem::take(starts) } else { Vec::new() };
@@ -146,9 +146,9 @@ impl Desk {
 
     /// Makes the plan valid and lists its free slots.
     pub(super) fn list_free(&mut self) {
-        self.freshen();
+        self.refresh_plan();
         if self.plan.state == PlanState::Unlisted {
-            self.look();
+            self.gather_inputs();
             let DeskPlan { starts, fixed, requests, .. } = &self.plan;
             let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: requests };
             self.plan.free = free_beside(&question, starts);
@@ -162,8 +162,8 @@ impl Desk {
     /// Plans the present queue, as the base of prices. A plan from before the last starts would count started jobs as
     /// waiting. The site's own plan remains.
     pub(super) fn plan_afresh(&mut self) {
-        let is_new = self.freshen();
-        self.look();
+        let is_new = self.refresh_plan();
+        self.gather_inputs();
         let mut afresh = std::mem::take(&mut self.plan.afresh);
         match self.terms.mode {
             PlanningMode::Rebuild if !is_new => self.what_if(None, &mut afresh),
@@ -172,7 +172,7 @@ impl Desk {
         self.plan.afresh = afresh;
     }
 
-    /// The planner's answer if `extra` were booked too.
+    /// Writes the starts that the planner would give the queue if `extra` were booked, too.
     pub(super) fn what_if(&mut self, extra: Option<&Part>, starts: &mut Vec<Time>) {
         let extra = extra.map(|extra| Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
         let DeskPlan { fixed, requests, .. } = &self.plan;
@@ -181,7 +181,7 @@ impl Desk {
     }
 
     /// Gathers the fixed parts and the waiting jobs, for planners and prices.
-    pub(super) fn look(&mut self) {
+    pub(super) fn gather_inputs(&mut self) {
         let now = self.now;
         let DeskPlan { requests, fixed, .. } = &mut self.plan;
         requests.clear();

@@ -115,9 +115,9 @@ impl Desk {
 
     /// A part has been entered: an exact plan remains valid if the part moves no job.
     pub(super) fn displaced_by(&mut self, part: &Part) {
-        self.look();
+        self.gather_inputs();
         let moves_no_job = self.plan.starts.len() == self.queue.len()
-            && self.all_counts().most(part.start, part.end()) <= self.terms.procs;
+            && self.planned_counts().most(part.start, part.end()) <= self.terms.procs;
         if moves_no_job {
             self.plan.change(self.terms.mode);
         } else {

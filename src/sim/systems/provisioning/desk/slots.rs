@@ -10,7 +10,7 @@ const AHEAD: Span = Span::from_minutes(48 * 60);
 const BEYOND: Span = Span::from_minutes(5);
 
 impl Desk {
-    /// All free slots, beside the planned queue.
+    /// Advertises the slots that running jobs, bookings and the planned queue leave free.
     pub fn advertise(&mut self, now: Time) -> Advert {
         self.reach(now);
         self.begin_reservations();
@@ -46,8 +46,8 @@ impl Desk {
         }
         // Parts of one slot may overlap, or cross the rests that other parts have left.
         if !is_carved {
-            self.look();
-            let mut all = self.all_counts();
+            self.gather_inputs();
+            let mut all = self.planned_counts();
             for (_, part) in parts {
                 if all.most(part.start, part.end()) + part.procs > self.terms.procs {
                     return Err(Denial::NoRoom);
@@ -63,7 +63,7 @@ impl Desk {
         if is_carved {
             self.plan.free = free.unrooted();
         }
-        self.plan.took(self.terms.mode, is_carved);
+        self.plan.record_removed_part(self.terms.mode, is_carved);
         Ok(receipts)
     }
 

@@ -12,7 +12,7 @@ use crate::time::Span;
 pub struct History {
     all: Series,
     by_nodes: Vec<Series>,
-    /// Series indexed by nodes, then by time.
+    /// Series of waits, indexed by class of nodes, then by class of time.
     by_both: Vec<Series>,
 }
 

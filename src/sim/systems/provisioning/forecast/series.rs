@@ -144,7 +144,7 @@ fn is_enough(all: usize, quantile: f64, rank: usize) -> bool {
     rank <= all && math::binomial_cdf(all as u32, quantile, rank as u32 - 1) >= CONFIDENCE
 }
 
-/// Between 0 and 0.95.
+/// Autocorrelation of the values, limited to the range from 0 to 0.95.
 fn autocorrelation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;

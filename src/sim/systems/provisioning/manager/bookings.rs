@@ -26,7 +26,7 @@ impl NegotiatingManager {
         orders.push(SiteOrder::Send(user, Message::Claimed(Claimed { number, result })));
     }
 
-    /// A user has no say about the holds of others.
+    /// Handles a user's message about a hold. Users cannot name holds of others.
     pub(super) fn coordinate(
         &mut self,
         now: Time,
@@ -114,7 +114,7 @@ impl NegotiatingManager {
         // There is no refund once it has begun.
         let penalty = Some(penalty).filter(|_| !booked.begun);
         orders.push(SiteOrder::Log(Record::Returned { booking, used: booked.worked, penalty }));
-        self.over(now, booking, orders);
+        self.close_booking(now, booking, orders);
     }
 
     pub(super) fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<SiteOrder>) {
@@ -124,7 +124,7 @@ impl NegotiatingManager {
             Some(Booked { worked, .. }) => match (*worked, self.desk.hand_back(now, booking)) {
                 (used, Some((refund, penalty))) => {
                     orders.push(SiteOrder::Log(Record::HandedBack { booking, used, refund, penalty }));
-                    self.over(now, booking, orders);
+                    self.close_booking(now, booking, orders);
                     Ok(penalty)
                 }
                 (_, None) => self.cancel(now, booking, orders),
@@ -140,8 +140,8 @@ impl NegotiatingManager {
         Ok(penalty)
     }
 
-    /// A booking is over or has been returned: tasks that wait for it join the queue.
-    pub(super) fn over(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) {
+    /// Removes a booking that is over or was returned. Tasks that wait for it join the queue.
+    pub(super) fn close_booking(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) {
         let Some(booked) = self.booked.remove(&booking) else { return };
         for task in booked.tasks {
             self.start_within(now, task, orders);

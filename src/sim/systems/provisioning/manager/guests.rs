@@ -36,7 +36,7 @@ pub(super) struct ServiceBookings {
 /// The kind of sender of a task, which decides how a loss is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SenderKind {
-    /// The task starts again at this site.
+    /// A user that negotiates; a lost task starts again at this site.
     User,
     /// A dispatcher, which gets a lost task back if the topology says so.
     Dispatcher,
@@ -66,7 +66,7 @@ impl ServiceBookings {
         self.set_aside.retain(|_, its| *its != booking);
     }
 
-    /// Number of guests that run, or are about to.
+    /// Number of tasks of services that run, or are about to.
     pub fn running(&self, now: Time) -> usize {
         self.booked
             .all()
@@ -74,13 +74,13 @@ impl ServiceBookings {
             .count()
     }
 
-    /// The nodes and times on the calendar.
+    /// The nodes and times of all bookings on the calendar.
     fn held(&self) -> impl Iterator<Item = &Reserved> {
         self.set_aside.keys().filter_map(|task| self.booked.get(*task)).map(|booking| &booking.held)
     }
 
     /// The nodes booked at some time between `from` and `until`.
-    fn kept(&self, from: Time, until: Time) -> NodeSet {
+    fn nodes_booked(&self, from: Time, until: Time) -> NodeSet {
         Reserved::nodes_within(self.held(), from, until)
     }
 }
@@ -132,7 +132,7 @@ impl NegotiatingManager {
 
     fn set_aside(&mut self, now: Time, sender: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let Book { task, runtime, awaits_input, .. } = *book;
-        let wanted = self.guests.booked.wanted(now, book, site).filter(|_| !self.knows(task));
+        let wanted = self.guests.booked.wanted_reservation(now, book, site).filter(|_| !self.knows(task));
         let others = wanted.as_ref().filter(|held| !self.are_nodes_free(held));
         let free = others.map_or_else(NodeSet::default, |held| self.free(held, site));
         let granted = wanted.filter(|held| self.are_nodes_free(held));
@@ -163,7 +163,7 @@ impl NegotiatingManager {
     /// answer to a request says whether the desk still has as many processors.
     fn free(&self, held: &Reserved, site: &Tasks) -> NodeSet {
         let mut free = NodeSet::all(site.total());
-        free.subtract(&self.guests.booked.over(held.from, held.until));
+        free.subtract(&self.guests.booked.nodes_booked(held.from, held.until));
         self.remedy.iter().for_each(|remedy| free.subtract(&remedy.down_at(held.from)));
         if free.len() < held.nodes.len() { NodeSet::default() } else { free }
     }
@@ -286,7 +286,7 @@ struct Seating<'a> {
     /// Free nodes that are up, without those of guests whose time has come; and the free ones of those.
     free: NodeSet,
     free_but_kept: NodeSet,
-    /// All nodes of guests whose time has come.
+    /// Nodes of all bookings of services whose time has come.
     kept: NodeSet,
     tenants: BTreeMap<TaskId, NodeSet>,
 }
@@ -294,7 +294,7 @@ struct Seating<'a> {
 impl Seating<'_> {
     fn of_manager<'a>(front: &'a NegotiatingManager, now: Time, site: &Tasks) -> Seating<'a> {
         let guests = &front.guests;
-        let kept = guests.kept(now, now + MOMENT);
+        let kept = guests.nodes_booked(now, now + MOMENT);
         let mut free = site.free_nodes().clone();
         let free_but_kept = site.free_nodes().intersection(&kept);
         free.subtract(&kept);
@@ -314,7 +314,7 @@ impl Seating<'_> {
     /// others, and last those of guests whose time has come.
     fn take(&mut self, task: TaskId, count: u32, until: Time) -> NodeSet {
         let mut undisturbed = self.free.clone();
-        undisturbed.subtract(&self.guests.kept(self.now, until));
+        undisturbed.subtract(&self.guests.nodes_booked(self.now, until));
         let mut disturbed = self.free.clone();
         disturbed.subtract(&undisturbed);
         let mut nodes = NodeSet::default();
@@ -343,7 +343,7 @@ impl Seating<'_> {
 const COUNTED: &str = "as many nodes are free as the desk has counted";
 const MOMENT: Span = Span::from_micros(1);
 
-/// The rest of a booking.
+/// The rest of a booking as a part of the site.
 fn part_of(now: Time, held: &Reserved) -> Part {
     let start = held.from.max(now);
     Part { procs: held.nodes.len(), start, span: held.until.since(start) }

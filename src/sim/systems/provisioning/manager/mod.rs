@@ -80,7 +80,7 @@ struct Runs {
     idle_until: Time,
     /// True if it is useful only together with others elsewhere. Its user may take it back as long as it runs.
     is_leg: bool,
-    /// Its end without interruptions.
+    /// End of the task if nothing interrupts it.
     until: Time,
     losses: u32,
     /// Its next submission if it is lost, where nodes fail.
@@ -144,7 +144,14 @@ impl NegotiatingManager {
         NegotiatingManager { remedy: Some(FailureHandling::new(fails, procs)), ..self }
     }
 
-    fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<SiteOrder>) {
+    fn carry_out_request(
+        &mut self,
+        now: Time,
+        user: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         match message {
             Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
             Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
@@ -185,7 +192,7 @@ impl NegotiatingManager {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
-        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &request_of(&enter)) };
+        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.check_submission(now, &request_of(&enter)) };
         if let Err(why) = taken {
             return orders.push(SiteOrder::Send(sender, Message::Barred(Barred { task, why })));
         }
@@ -219,7 +226,7 @@ impl NegotiatingManager {
 
     fn queue(&mut self, now: Time, mut submission: Submission, joins: Joins) {
         submission.enter.within.clear();
-        let (_, walltime) = self.stretched(&submission.enter);
+        let (_, walltime) = self.times_with_checkpoints(&submission.enter);
         // It has been accepted, so only the end of time can prevent it; then no answer is sent any more.
         if self.desk.join(now, NodeRequest { walltime, ..request_of(&submission.enter) }, joins).is_ok() {
             self.wait(submission);
@@ -229,7 +236,7 @@ impl NegotiatingManager {
     /// True if a task can run in the bookings it names, from when all of them have begun.
     fn fits(&self, now: Time, sender: ActorId, enter: &Enter) -> bool {
         let Enter { within, procs, not_before, .. } = enter;
-        let lasts = self.lasts(enter);
+        let lasts = self.held_time(enter);
         let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
         let Some(bookings) = bookings else { return false };
         // Each booking may be named once.
@@ -254,7 +261,7 @@ impl NegotiatingManager {
             return;
         };
         let sender = *sender;
-        let lasts = enter.not_before.since(now) + self.lasts(enter);
+        let lasts = enter.not_before.since(now) + self.held_time(enter);
         let tariff = &self.desk.terms().tariff;
         let has_room = enter.within.iter().all(|(booking, procs)| {
             self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
@@ -342,7 +349,7 @@ impl NegotiatingManager {
         let submission = self.leave(task);
         let again = self.remedy.is_some().then(|| submission.clone());
         let Submission { sender, origin, enter } = submission;
-        let (runtime, walltime) = self.stretched(&enter);
+        let (runtime, walltime) = self.times_with_checkpoints(&enter);
         // It holds its processors until its work is due.
         let runtime = enter.not_before.since(now) + runtime;
         let loss = self.risks(origin, &enter);
@@ -376,7 +383,7 @@ impl NegotiatingManager {
             DeskAction::Over(booking) => match self.booked.get(&booking).map(|booked| booked.worked) {
                 Some(used) => {
                     orders.push(SiteOrder::Log(Record::Elapsed { booking, used }));
-                    self.over(now, booking, orders);
+                    self.close_booking(now, booking, orders);
                 }
                 // A guest's task has ended by then, or has not started and never will.
                 None => self.guests.forget(booking),
@@ -436,8 +443,8 @@ impl Manager for NegotiatingManager {
     }
 
     fn task_lost(&mut self, now: Time, task: &Running, saved: Span) {
-        if !self.guests.booked.lose(task.task) {
-            self.lose(now, task, saved);
+        if !self.guests.booked.mark_lost(task.task) {
+            self.record_loss(now, task, saved);
         }
     }
 
@@ -451,12 +458,12 @@ impl Manager for NegotiatingManager {
     }
 
     fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
-        self.mend(now, orders);
+        self.handle_outages(now, orders);
         let mut inbox = std::mem::take(&mut self.inbox);
         inbox.sort_by_key(|(turn, ..)| *turn);
         self.entering.clear();
         for (_, user, message) in inbox.drain(..) {
-            self.act(now, user, message, site, orders);
+            self.carry_out_request(now, user, message, site, orders);
         }
         self.inbox = inbox;
         // Tasks may wait for processors that have become free in a booking.
@@ -513,7 +520,7 @@ impl Enter {
 }
 
 impl Reply {
-    /// The record of a reply that is worth logging.
+    /// The record of a reply; None if it is not logged.
     fn record(&self, user: ActorId) -> Option<Record> {
         match self {
             Reply::Slots(Advert { version, slots, .. }) => {

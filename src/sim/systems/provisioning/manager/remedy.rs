@@ -72,7 +72,7 @@ fn saves_checkpoints(enter: &Enter) -> bool {
 }
 
 impl Booked {
-    /// True if it is a leg whose task has ended.
+    /// True if the task is a leg that has ended.
     fn has_served(&self) -> bool {
         self.is_leg && self.used == 0 && !self.worked.is_zero()
     }
@@ -80,17 +80,18 @@ impl Booked {
 
 impl NegotiatingManager {
     /// Run time and requested time of a task, with its checkpoints if it makes any.
-    pub(super) fn stretched(&self, enter: &Enter) -> (Span, Span) {
+    pub(super) fn times_with_checkpoints(&self, enter: &Enter) -> (Span, Span) {
         let stretched = |span| match &self.remedy {
-            Some(remedy) if saves_checkpoints(enter) => remedy.attempts.stretched(span, enter.procs),
+            Some(remedy) if saves_checkpoints(enter) => remedy.attempts.with_checkpoints(span, enter.procs),
             _ => span,
         };
         (stretched(enter.runtime), stretched(enter.walltime))
     }
 
-    /// Duration for which a task has its processors, beside its idle time on them: it is killed at its requested end.
-    pub(super) fn lasts(&self, enter: &Enter) -> Span {
-        let (runtime, walltime) = self.stretched(enter);
+    /// Time for which a task works on its processors, without idle time before its wanted start. It is killed at its
+    /// requested end.
+    pub(super) fn held_time(&self, enter: &Enter) -> Span {
+        let (runtime, walltime) = self.times_with_checkpoints(enter);
         runtime.min(walltime)
     }
 
@@ -103,7 +104,7 @@ impl NegotiatingManager {
         Loss { saves: loss.saves.filter(|_| saves_checkpoints(enter)), is_reported }
     }
 
-    pub(super) fn lose(&mut self, now: Time, running: &Running, saved: Span) {
+    pub(super) fn record_loss(&mut self, now: Time, running: &Running, saved: Span) {
         let task = running.task;
         let Some(Runs { is_leg, again, .. }) = self.take_off(now, task) else { return };
         let Some((remedy, Submission { sender, origin, enter })) = self.remedy.as_mut().zip(again) else { return };
@@ -145,7 +146,7 @@ impl NegotiatingManager {
     }
 
     /// Handles the changes caused by nodes that have failed or returned.
-    pub(super) fn mend(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
+    pub(super) fn handle_outages(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let Some(remedy) = &mut self.remedy else { return };
         let Some(down) = remedy.news.take() else { return };
         let mut lost = std::mem::take(&mut remedy.lost);

@@ -5,7 +5,7 @@ use crate::grid::Counts;
 use crate::roles::queue::NodeRequest;
 use crate::time::{Span, Time};
 
-/// A planner that is one function of its question.
+/// A planner without state: a function of its question.
 pub(super) struct Counting(pub fn(&Question<'_>, &mut Vec<Time>));
 
 impl Planner for Counting {

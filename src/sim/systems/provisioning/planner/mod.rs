@@ -17,7 +17,7 @@ use crate::time::Time;
 /// Processors that are in use or promised, independent of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
-    /// The begin; now, if it is in the past.
+    /// Begin of the part; now, if it is in the past.
     pub from: Time,
     pub until: Time,
     pub procs: u32,

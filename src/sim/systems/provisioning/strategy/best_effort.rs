@@ -24,7 +24,7 @@ pub const ROW: StrategyRow = StrategyRow {
 /// Also the fallback of other strategies that have obtained nothing else.
 #[derive(Default)]
 pub struct JustInTime {
-    /// Index of the poll of each question.
+    /// Index of the poll that each request belongs to, by the number of the request.
     asked: BTreeMap<u64, usize>,
     polls: Vec<Poll>,
     /// Tasks of open polls. A strategy that falls back to queues enters all ready tasks, and afterwards hears of those
@@ -53,7 +53,7 @@ impl JustInTime {
         for task in std::mem::take(tasks) {
             self.asking.remove(&task);
             let Some((_, provider)) = context
-                .fitting(task)
+                .fitting_providers(task)
                 .into_iter()
                 .map(|provider| {
                     let ProviderLoad { asked, load } = &loads[&provider];
@@ -80,7 +80,7 @@ impl Strategy for JustInTime {
         if self.asking.contains(&task) {
             return;
         }
-        let providers = context.fitting(task);
+        let providers = context.fitting_providers(task);
         let is_open = self.polls.last().is_some_and(|poll| poll.at == context.now && !poll.tasks.is_empty());
         if !is_open {
             // With one provider there is nothing to ask, unless others come before it.

@@ -38,10 +38,10 @@ struct Coallocate {
     bargaining: Option<VolatileState>,
 }
 
-/// State that does not.
+/// State that is lost in a crash.
 struct VolatileState {
     coordinator: Coordinator,
-    /// Leg of each question.
+    /// The leg that each request is about, by the number of the request.
     asked: BTreeMap<u64, usize>,
     quotes: Vec<Option<Quote>>,
     pool: Option<Pool>,
@@ -71,7 +71,7 @@ fn provider_of_site(site: &usize, context: &JobContext<'_>) -> Option<usize> {
 
 fn request_patience(context: &JobContext<'_>) -> Patience {
     let ways = leg_tasks(context).into_iter().map(|(_, provider)| context.world.providers[provider].latency);
-    Patience::new(context.rules.delta).over(ways.max().unwrap_or_default(), context.slack())
+    Patience::new(context.rules.delta).with_reach(ways.max().unwrap_or_default(), context.slack())
 }
 
 fn coallocation_request(context: &JobContext<'_>) -> CoallocationRequest {
@@ -129,27 +129,27 @@ impl VolatileState {
         self.request_starts(from, context);
     }
 
-    /// The time at which all could hold if the first is asked now: the legs are asked one after the other.
-    fn held(&self, context: &JobContext<'_>) -> Time {
+    /// Time at which all legs have a hold if the first is requested now: they are requested one after the other.
+    fn all_held_at(&self, context: &JobContext<'_>) -> Time {
         self.ways(context).fold(context.now, |at, way| at + way + way)
     }
 
-    /// The earliest start by which all can have committed: no lease outlasts the start.
-    fn soonest(&self, context: &JobContext<'_>) -> Time {
+    /// Earliest start by which all legs can be committed: no lease outlasts the start.
+    fn soonest_start(&self, context: &JobContext<'_>) -> Time {
         let delta = context.rules.delta;
-        (self.held(context) + delta + delta).max(self.within_reach(context))
+        (self.all_held_at(context) + delta + delta).max(self.within_reach(context))
     }
 
     /// The earliest start by which all can have committed if starts are only asked for now: all are asked twice, as
     /// some sites may not name the starts of others.
     fn soonest_requested(&self, context: &JobContext<'_>) -> Time {
         let round = context.round();
-        self.soonest(context) + round + round
+        self.soonest_start(context) + round + round
     }
 
     /// The earliest start by which tasks can arrive.
     fn within_reach(&self, context: &JobContext<'_>) -> Time {
-        self.held(context) + request_patience(context).reach
+        self.all_held_at(context) + request_patience(context).reach
     }
 
     /// Latency to each leg.
@@ -196,7 +196,7 @@ impl VolatileState {
         }
         let Some(pool) = self.pool.as_ref() else { return Some(Vec::new()) };
         let mut starts = pool.ranked(context.approach.alpha);
-        starts.retain(|start| *start > context.soonest() && *start >= self.within_reach(context));
+        starts.retain(|start| *start > context.soonest_claimed() && *start >= self.within_reach(context));
         let longest = self.coordinator.request().legs.iter().map(|leg| leg.span).max().unwrap_or_default();
         self.broken = context
             .limits()
@@ -214,7 +214,11 @@ impl VolatileState {
 
 impl Coallocate {
     /// Lets the coordinator act, and performs its actions.
-    fn act(&mut self, context: &mut JobContext<'_>, act: impl FnOnce(&mut Coordinator, &mut Vec<CoordinatorStep>)) {
+    fn run_coordinator(
+        &mut self,
+        context: &mut JobContext<'_>,
+        act: impl FnOnce(&mut Coordinator, &mut Vec<CoordinatorStep>),
+    ) {
         let Some(bargaining) = &mut self.bargaining else { return };
         let mut steps = Vec::new();
         act(&mut bargaining.coordinator, &mut steps);
@@ -231,7 +235,7 @@ impl Coallocate {
                     let provider = bargaining.coordinator.request().legs[leg].site as usize;
                     context.pledge(provider, hold, bargaining.pledge(leg, order));
                 }
-                CoordinatorStep::Over(outcome) => self.over(outcome, context),
+                CoordinatorStep::Over(outcome) => self.conclude(outcome, context),
             }
         }
         if let Some(wake) = self.bargaining.as_ref().and_then(|bargaining| bargaining.coordinator.wake()) {
@@ -253,7 +257,7 @@ impl Coallocate {
         }
     }
 
-    fn over(&mut self, outcome: CoallocationOutcome, context: &mut JobContext<'_>) {
+    fn conclude(&mut self, outcome: CoallocationOutcome, context: &mut JobContext<'_>) {
         let Some(bargaining) = self.bargaining.take() else { return };
         if outcome == CoallocationOutcome::Nothing {
             // A success has been reported already.
@@ -298,7 +302,7 @@ impl Strategy for Coallocate {
         let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.informed(number, reply, context));
         if let Some(starts) = starts {
             let now = context.now;
-            self.act(context, |coordinator, steps| coordinator.offer(now, &starts, steps));
+            self.run_coordinator(context, |coordinator, steps| coordinator.offer(now, &starts, steps));
         }
     }
 
@@ -307,7 +311,7 @@ impl Strategy for Coallocate {
             bargaining.booked.insert(hold.leg as usize, (booking, part));
         }
         let now = context.now;
-        self.act(context, |coordinator, steps| coordinator.take_answer(now, hold, answer.into(), steps));
+        self.run_coordinator(context, |coordinator, steps| coordinator.take_answer(now, hold, answer.into(), steps));
     }
 
     /// Handles a revoked booking: all other legs are returned, too.
@@ -322,12 +326,12 @@ impl Strategy for Coallocate {
             take_back(context);
         }
         self.carry_out(steps, context);
-        self.act(context, |coordinator, steps| coordinator.broken(now, steps));
+        self.run_coordinator(context, |coordinator, steps| coordinator.broken(now, steps));
     }
 
     fn timer_due(&mut self, _: u64, context: &mut JobContext<'_>) {
         let now = context.now;
-        self.act(context, |coordinator, steps| coordinator.woken(now, steps));
+        self.run_coordinator(context, |coordinator, steps| coordinator.woken(now, steps));
     }
 
     fn crash_process(&mut self) {

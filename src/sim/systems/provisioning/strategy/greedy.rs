@@ -39,19 +39,19 @@ impl Greedy {
         let sites = context.world.providers.iter().map(|provider| provider.cores).collect();
         let buying = Buying::new(application, context.approach.alpha, self.begun, sites);
         let mut buying =
-            buying.within(context.limits(), |provider, area| context.world.providers[provider].least(area));
+            buying.with_limits(context.limits(), |provider, area| context.world.providers[provider].least(area));
         self.bought.iter().for_each(|(provider, receipt)| buying.bought(*provider, *receipt));
         buying
     }
 
-    /// Asks for the next task, or finishes.
+    /// Requests offers for the next task; finishes after the last one.
     fn go_on(&mut self, context: &mut JobContext<'_>) {
         let application = self.application.take().unwrap_or_else(|| context.application());
         let at = self.bought.len();
         if at == application.tasks() {
             return self.finish(context);
         }
-        let providers = context.fitting(application.order()[at]);
+        let providers = context.fitting_providers(application.order()[at]);
         let price_queries = self.buying(&application, context).price_queries(context.soonest_requested());
         let price_queries: Vec<_> = price_queries.into_iter().filter(|query| providers.contains(&query.site)).collect();
         self.application = Some(application);

@@ -26,7 +26,7 @@ pub struct StrategyRow {
     pub has_alpha: bool,
     /// True if its jobs may have a wanted start.
     pub has_ahead: bool,
-    /// True if its jobs always have one, and idle until then if they start earlier.
+    /// True if its jobs always have a wanted start; jobs that start earlier hold their processors idle until then.
     pub pads: bool,
     /// True if its jobs may have a deadline.
     pub has_deadline: bool,
@@ -56,7 +56,7 @@ const BARGAINING: StrategyRow = StrategyRow {
     build: |_| Box::new(JustInTime::default()),
 };
 
-/// Number of attempts at something stale.
+/// Number of attempts if slots or quotes turn out to be stale.
 const TRIES: u32 = 3;
 
 pub const ALL: &[StrategyRow] =
@@ -91,16 +91,16 @@ impl Bargained {
 
 /// The negotiation for one job.
 pub trait Strategy: Send {
-    /// The job has arrived.
+    /// Handles the arrival of the job.
     fn begin_job(&mut self, context: &mut JobContext<'_>);
 
     /// A task has no open predecessors and no place yet.
     fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>);
 
-    /// A provider answers the question of this number.
+    /// Handles the reply of a provider to the query with this number.
     fn receive_reply(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut JobContext<'_>) {}
 
-    /// A provider answers a claim.
+    /// Handles the answer of a provider to a claim.
     fn receive_claim_result(
         &mut self,
         _number: u64,
@@ -126,16 +126,16 @@ pub trait Strategy: Send {
     /// A provider has postponed a booking because nodes failed.
     fn booking_postponed(&mut self, _receipt: Receipt, _deal: &mut JobContext<'_>) {}
 
-    /// A provider answers about a hold.
+    /// Handles the answer of a provider about a hold.
     fn receive_pledge_answer(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut JobContext<'_>) {}
 
     /// The process goes down: only logged state is left.
     fn crash_process(&mut self) {}
 
-    /// The process is back.
+    /// Handles the return of the user's process after a crash.
     fn recover_process(&mut self, _deal: &mut JobContext<'_>) {}
 
-    /// A task has started that was to announce it.
+    /// Handles the start of a task that was to announce it.
     fn task_begun(&mut self, _task: u32, _deal: &mut JobContext<'_>) {}
 
     /// A task to be taken back has been, or it was too late.
@@ -150,6 +150,6 @@ pub trait Strategy: Send {
     /// The job is given up: the strategy reports how its negotiation ends, unless that is reported.
     fn abandon_job(&mut self, _deal: &mut JobContext<'_>) {}
 
-    /// A time has come for which it set a timer.
+    /// Handles a time for which the strategy has set a timer.
     fn timer_due(&mut self, _token: u64, _deal: &mut JobContext<'_>) {}
 }

@@ -33,12 +33,12 @@ struct Moga {
     plan: Option<ApplicationPlan>,
     /// Bookings so far, by their indices in the plan's bookings.
     booked: BTreeMap<usize, Receipt>,
-    /// Indices in the plan's bookings of each claim.
+    /// Indices into the plan's bookings, by the number of the claim to them.
     claims: BTreeMap<u64, Vec<usize>>,
     denied: Option<Denial>,
     tries: u32,
     queue: JustInTime,
-    /// The negotiation is over.
+    /// True if the negotiation is over.
     settled: bool,
 }
 
@@ -46,7 +46,7 @@ impl Moga {
     fn ask(&mut self, context: &mut JobContext<'_>) {
         // The slots exclude a site where a task is too large, but not one where it is too long.
         let fitting: BTreeSet<usize> =
-            (0..context.run.job.tasks.len() as u32).flat_map(|task| context.fitting(task)).collect();
+            (0..context.run.job.tasks.len() as u32).flat_map(|task| context.fitting_providers(task)).collect();
         let providers: BTreeSet<usize> = fitting
             .into_iter()
             .filter(|at| {
@@ -66,7 +66,7 @@ impl Moga {
 
     /// Plans on all advertised slots, and claims what the plan needs.
     fn claim(&mut self, context: &mut JobContext<'_>) {
-        let now = context.soonest();
+        let now = context.soonest_claimed();
         // A slot that can only be taken as a whole is gone when it has begun before the claim arrives.
         let all = |provider| self.adverts.get(&provider).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
         let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..context.world.providers.len())
@@ -81,7 +81,7 @@ impl Moga {
         let mut front = plan_at_prices(&application, now, (&slots, &tariffs), settings);
         let limits = context.limits();
         let broken = limits.broken_by(now, front.plans.iter().map(|plan| &plan.cost));
-        front.plans.retain(|plan| limits.keep(now, &plan.cost));
+        front.plans.retain(|plan| limits.allow(now, &plan.cost));
         let nothing = match broken {
             None => Reason::NoPlan,
             Some(Broken::Deadline) => Reason::LatePlan,

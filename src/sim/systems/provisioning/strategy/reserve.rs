@@ -33,12 +33,12 @@ struct ReserveStrategy {
 impl ReserveStrategy {
     fn ask(&mut self, context: &mut JobContext<'_>) {
         let task = context.run.job.tasks[0];
-        let providers = context.fitting(0);
+        let providers = context.fitting_providers(0);
         let start = context.wanted().max(context.soonest_requested());
         self.silent = providers.len();
         for provider in providers {
             let procs = task.cores;
-            let span = context.world.providers[provider].lasts(&task) + context.slack();
+            let span = context.world.providers[provider].held_time(&task) + context.slack();
             context.ask(provider, Query::PricesFrom(Part { procs, start, span }));
         }
     }
@@ -73,7 +73,7 @@ fn has_none(quotes: &[(usize, Quote)]) -> bool {
 
 /// Keeps the starts that are still possible when a claim arrives.
 pub fn keep_in_time(quotes: &mut [(usize, Quote)], context: &JobContext<'_>) {
-    quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= context.soonest()));
+    quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= context.soonest_claimed()));
 }
 
 impl Strategy for ReserveStrategy {

@@ -45,7 +45,7 @@ pub fn job_work(provider: usize, context: &JobContext<'_>) -> Part {
 impl PaddedJob {
     /// Asks all providers for the probability that the job starts in time.
     pub fn ask(&mut self, context: &mut JobContext<'_>) {
-        let providers = context.fitting(0);
+        let providers = context.fitting_providers(0);
         self.silent = providers.len();
         for provider in providers {
             let work = job_work(provider, context);

@@ -67,7 +67,7 @@ impl Both {
         let cheapest = self.cheapest.take();
         let offer = cheapest.as_ref().and_then(|(provider, quote)| Some((*provider, quote.offers.first()?)));
         let reserved = offer.map(|(provider, offer)| in_reservation(provider, offer.fee, context));
-        let queued = context.fitting(0).into_iter().map(|provider| in_queue(provider, context)).min();
+        let queued = context.fitting_providers(0).into_iter().map(|provider| in_queue(provider, context)).min();
         self.tries_job = choose_opening(reserved, queued.unwrap_or_default()) != Opening::Reserve;
         match cheapest.as_ref().zip(offer) {
             Some(((provider, quote), (_, offer))) => {
@@ -100,12 +100,12 @@ impl Both {
 
 impl Strategy for Both {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
-        let providers = context.fitting(0);
+        let providers = context.fitting_providers(0);
         self.silent = providers.len();
         for provider in providers {
             // News about the job takes a while.
             let part = job_work(provider, context);
-            let lasts = context.world.providers[provider].lasts(&context.run.job.tasks[0]);
+            let lasts = context.world.providers[provider].held_time(&context.run.job.tasks[0]);
             let part = Part { span: lasts + context.slack() + context.slack(), ..part };
             context.ask(provider, Query::Price(part));
         }

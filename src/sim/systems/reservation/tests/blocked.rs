@@ -79,7 +79,7 @@ proptest! {
                     times.dedup();
                     let expected = |time: usize| Expected { back: at(time as u64), nodes: select_nodes(|node| back[node] == time) };
                     let down: Vec<Expected> = times.into_iter().map(expected).collect();
-                    book.block(at(now as u64), &down);
+                    book.block_down(at(now as u64), &down);
                 }
             }
             for (second, booked) in booked.iter().enumerate().skip(now) {

@@ -284,7 +284,7 @@ proptest! {
         let log = play_failing_at(speeds, messages, choose, latencies, (&failures, &recovery, seed));
 
         let failing = Failing { failures: &failures, recovery: &recovery, seed };
-        let stretched = |work: Span| recovery.checkpoint.map_or(work, |it| it.saves(0.0).unwrap().stretched(work));
+        let stretched = |work: Span| recovery.checkpoint.map_or(work, |it| it.checkpoint_schedule(0.0).unwrap().with_checkpoints(work));
         let mut down = [0, 1].map(|site| failing.site(site).unwrap().outages);
         let is_down = |outages: &mut crate::grid::Outages, now: Time, cores: &NodeSet| {
             outages.advance(now);

@@ -186,7 +186,7 @@ fn by_trying_all(
         for (number, site) in sites.iter().enumerate() {
             let lasts = seconds * site.halves;
             for (start, free, rectangle) in site.candidates(now, (ready, due), (width, lasts), rect_end) {
-                let rank = fit.across(fit.rank(&rectangle), Speed(2_000_000 / site.halves));
+                let rank = fit.scaled_by_speed(fit.rank(&rectangle), Speed(2_000_000 / site.halves));
                 let first = if choose == Choose::First { number as i128 } else { 0 };
                 let end = i128::from(start + lasts);
                 let start_key = i128::from(start);

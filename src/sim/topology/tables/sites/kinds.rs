@@ -13,7 +13,7 @@ impl Form<String> for KindName {
         const KIND: &str = "a kind of core: at most 63 letters, digits, hyphens, underscores and dots";
         let text = field.text(KIND)?;
         let is_valid = text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.'));
-        if (1..=63).contains(&text.len()) && is_valid { Some(text.to_owned()) } else { field.wrong(KIND) }
+        if (1..=63).contains(&text.len()) && is_valid { Some(text.to_owned()) } else { field.report_wrong(KIND) }
     }
 
     fn toml_text(&self, value: &String) -> Option<String> {

@@ -230,7 +230,7 @@ fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk)
     let has_none = w
         .written_fields()
         .and_then(|fields| fields.get("reserved"))
-        .is_some_and(|field| field.listed().is_some_and(|list| list.is_empty()));
+        .is_some_and(|field| field.list_items().is_some_and(|list| list.is_empty()));
     let reserved = reserved.only_if(has_none || reserves && !shares_nodes && !is_outside, why);
     let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
     w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::empty_reservation, reserved::walk_reservation);
@@ -295,7 +295,7 @@ pub fn read_sites(
     }
     known.defaults = false;
     let field = root.get("site");
-    let tables = field.as_ref().and_then(Field::listed).unwrap_or_default();
+    let tables = field.as_ref().and_then(Field::list_items).unwrap_or_default();
     known.some_kind =
         !usual.kind.is_empty() || tables.iter().filter_map(Field::as_table).any(|table| table.get("kind").is_some());
 
@@ -366,7 +366,7 @@ fn slurm_misfit(site: &Site) -> Option<(&'static str, String)> {
 
 /// Checks that no other system uses a site that offers its cores, as its offers would know of one system only.
 fn check_shared(field: &Field<'_>, sites: &[Site], systems: &[Service]) {
-    for (site, field) in sites.iter().zip(&field.listed().unwrap_or_default()) {
+    for (site, field) in sites.iter().zip(&field.list_items().unwrap_or_default()) {
         let mut uses = site.systems.iter().map(|system| &systems[*system]);
         let Some(service) = uses.find(|system| system.offers_every().is_some()).filter(|_| site.systems.len() > 1)
         else {
@@ -384,7 +384,7 @@ fn check_shared(field: &Field<'_>, sites: &[Site], systems: &[Service]) {
 
 /// Checks that need all sites, or the final state of each.
 fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&SystemRow]) {
-    let tables = field.listed().unwrap_or_default();
+    let tables = field.list_items().unwrap_or_default();
     for (site, field) in sites.iter().zip(&tables) {
         let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
         if last.is_some_and(|last| last >= site.cores) {

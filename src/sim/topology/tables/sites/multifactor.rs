@@ -49,7 +49,7 @@ pub fn walk_multifactor(rules: &mut Multifactor, w: &mut dyn Walk) {
 
 /// Settings of the order as the keys of its table.
 pub fn multifactor_text(rules: &Multifactor) -> String {
-    let mut page = TomlPage::bare();
+    let mut page = TomlPage::without_comments();
     walk_multifactor(&mut rules.clone(), &mut page);
     page.into_text()
 }
@@ -122,7 +122,7 @@ fn check_lists(rules: &Multifactor, w: &mut dyn Walk) {
     let Some(fields) = w.written_fields() else { return };
     let mut known = BTreeSet::from(["root", ""]);
     let accounts = fields.get("accounts");
-    let rows = accounts.as_ref().and_then(Field::listed).unwrap_or_default();
+    let rows = accounts.as_ref().and_then(Field::list_items).unwrap_or_default();
     for (account, row) in rules.accounts.iter().zip(&rows) {
         if !known.contains(account.parent.as_str()) {
             row.complain(format!("expected a parent that is listed before, found {}", quote_text(&account.parent)));
@@ -132,7 +132,7 @@ fn check_lists(rules: &Multifactor, w: &mut dyn Walk) {
         }
     }
     let users = fields.get("users");
-    let rows = users.as_ref().and_then(Field::listed).unwrap_or_default();
+    let rows = users.as_ref().and_then(Field::list_items).unwrap_or_default();
     let mut members = BTreeSet::new();
     for (user, row) in rules.users.iter().zip(&rows) {
         if !known.contains(user.account.as_str()) {
@@ -169,11 +169,11 @@ const SHARES: &str = "a number of shares, or \"parent\"";
 impl Form<Shares> for SharesForm {
     fn read_value(&self, field: &Field<'_>) -> Option<Shares> {
         if !field.is_text() {
-            return field.whole(0..=u32::from(u16::MAX)).map(Shares::Count);
+            return field.whole_number(0..=u32::from(u16::MAX)).map(Shares::Count);
         }
         match field.text(SHARES)? {
             "parent" => Some(Shares::Parent),
-            _ => field.wrong(SHARES),
+            _ => field.report_wrong(SHARES),
         }
     }
 

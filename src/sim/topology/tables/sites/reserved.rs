@@ -29,7 +29,7 @@ pub fn check_reserved(fields: &Fields<'_>, site: &Site) {
         return;
     }
     let Some(field) = fields.get("reserved") else { return };
-    let Some(list) = field.listed() else { return };
+    let Some(list) = field.list_items() else { return };
     let mut calendar = Calendar::new(CORES_MAX);
     for (reserved, field) in site.reserved.iter().zip(&list) {
         let Reserved { from, until, nodes } = reserved;
@@ -46,7 +46,7 @@ impl Form<NodeSet> for NodesForm {
     fn read_value(&self, field: &Field<'_>) -> Option<NodeSet> {
         let text = field.text("numbers of nodes, such as \"0-3 7\"")?;
         let nodes = NodeSet::parse(text).filter(|nodes| !nodes.is_empty());
-        nodes.or_else(|| field.wrong("numbers of nodes in order, neighbours as a range, such as \"0-3 7\""))
+        nodes.or_else(|| field.report_wrong("numbers of nodes in order, neighbours as a range, such as \"0-3 7\""))
     }
 
     fn toml_text(&self, value: &NodeSet) -> Option<String> {

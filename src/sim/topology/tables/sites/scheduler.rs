@@ -77,7 +77,7 @@ impl Form<String> for Scheduler<'_> {
                 true => format!("{text} is for sites of [{}] alone", row.key),
                 false => format!("{text} needs a [{}] table", row.key),
             };
-            return field.wrong(format_args!("{expected} ({why})"));
+            return field.report_wrong(format_args!("{expected} ({why})"));
         }
         // Grammars allow too many names: one name stands for all.
         let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };

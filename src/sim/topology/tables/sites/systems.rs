@@ -44,7 +44,7 @@ impl Form<Vec<usize>> for Systems {
         let find = |field: &Field<'_>| {
             field.choice("a system of this topology", keys(), |key| keys().position(|other| other == key))
         };
-        let Some(list) = field.listed() else { return find(field).map(|system| vec![system]) };
+        let Some(list) = field.list_items() else { return find(field).map(|system| vec![system]) };
         let mut found: Vec<usize> = list.iter().filter_map(find).collect();
         let known = found.len();
         found.sort_unstable();
