@@ -157,7 +157,7 @@ fn waiting(count: usize, name: &str) -> Desk {
             walltime: Span::from_secs(draw.log_uniform(60.0, 40_000.0) as u64),
         };
         desk.submit(Time::ZERO, request).expect("it fits the site");
-        desk.pass(Time::ZERO, &mut actions);
+        desk.run_pass(Time::ZERO, &mut actions);
         number += 1;
     }
     desk

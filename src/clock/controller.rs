@@ -143,7 +143,7 @@ impl<'a> ClockController<'a> {
         }
         // The program takes it when its image begins.
         let slot = self.page.reserve(None, std::process::id());
-        let child = command.spawn().inspect_err(|_| slot.into_iter().for_each(|slot| self.page.free(slot)))?;
+        let child = command.spawn().inspect_err(|_| slot.into_iter().for_each(|slot| self.page.free_slot(slot)))?;
         self.programs.insert(child.id(), number);
         Ok(())
     }

@@ -215,7 +215,7 @@ impl Processes {
         if !children.any(|child| !holds_slot(child, page) && !self.suspects.contains(&child))
             && page.slots[slot].process.load(SeqCst) == 0
         {
-            page.free(slot);
+            page.free_slot(slot);
         }
     }
 

@@ -111,7 +111,7 @@ impl Stepper {
                 self.misjudged += count_ready(page, world);
             }
             self.until_look -= 1;
-            return self.go_on(page, world, LookedAt::None);
+            return self.advance_clock(page, world, LookedAt::None);
         }
         // A thread that runs may wake one that has been looked at, and sleep before it is looked at itself. If it marks
         // its sleeps, `activity` shows it; threads that are presumed to block do not, so they are looked at first, and
@@ -143,10 +143,10 @@ impl Stepper {
         self.stirred = stirred;
         self.thorough = false;
         self.until_look = LOOK_EVERY;
-        self.go_on(page, world, if is_thorough { LookedAt::All } else { LookedAt::Data })
+        self.advance_clock(page, world, if is_thorough { LookedAt::All } else { LookedAt::Data })
     }
 
-    fn go_on(&mut self, page: &Page, world: &mut impl World, looked: LookedAt) -> Step {
+    fn advance_clock(&mut self, page: &Page, world: &mut impl World, looked: LookedAt) -> Step {
         if world.is_to_stop() {
             return Step::Stopped;
         }
@@ -193,7 +193,7 @@ impl Stepper {
     pub fn free_gone(&mut self, page: &Page, slot: usize) {
         self.thorough = true;
         let process = page.slots[slot].process.load(SeqCst);
-        page.free(slot);
+        page.free_slot(slot);
         page.free_timers_of(process);
     }
 }

@@ -566,6 +566,6 @@ fn there_are_only_so_many_slots() {
     let page = page_of_zeros();
     let taken = (0..).take_while(|_| page.reserve(None, 1).is_some()).count();
     assert_eq!(taken, SLOTS);
-    page.free(17);
+    page.free_slot(17);
     assert_eq!(page.reserve(None, 1), Some(17));
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::clocks::{clock_gettime, clock_nanosleep};
-use crate::own::{blocking, page, sleep_on, sleep_until, stir};
+use crate::own::{blocking, page, record_wake, sleep_on, sleep_until};
 use crate::processes::sched_setaffinity;
 use crate::state::NEVER;
 use crate::sys::*;
@@ -31,7 +31,7 @@ impl Condition {
     fn wake_waiters(&self, most: usize) {
         self.signals.fetch_add(1, SeqCst);
         if self.waiters.load(SeqCst) > 0 {
-            stir();
+            record_wake();
             futex_wake(&self.signals, most, self.flags());
         }
     }
@@ -249,7 +249,7 @@ pub unsafe extern "C-unwind" fn sem_clockwait(semaphore: &Semaphore, clock: c_in
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn sem_post(semaphore: *mut c_void) -> c_int {
-    stir();
+    record_wake();
     pass_on!(sem_post(semaphore: *mut c_void) -> c_int)
 }
 
@@ -365,7 +365,7 @@ unsafe fn virtual_futex(
     const WAIT_BITSET: usize = 9;
     let command = operation & COMMAND;
     if command != WAIT && command != WAIT_BITSET {
-        stir();
+        record_wake();
         // SAFETY: the caller answers for the arguments.
         return unsafe { call(FUTEX, word, operation, value, time, second, third) };
     }

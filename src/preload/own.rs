@@ -136,11 +136,11 @@ pub extern "C" fn constructed() {
 /// Runs as a destructor of this library, when the process calls `exit`: marks the thread as about to end. The C library
 /// writes the process's last output afterwards.
 pub extern "C" fn destructed() {
-    end(own_slot());
+    mark_ending_slot(own_slot());
 }
 
 /// Marks a thread as about to end, and wakes the controller, which waits for that.
-pub fn end(slot: usize) {
+pub fn mark_ending_slot(slot: usize) {
     let page = page();
     page.mark_ending(slot);
     page.attention.fetch_add(1, SeqCst);
@@ -173,7 +173,7 @@ unsafe extern "C" fn thread_ends(slot: *mut c_void) {
     if bell >= 0 {
         close_own(bell);
     }
-    end(slot);
+    mark_ending_slot(slot);
 }
 
 /// The slot that the calling thread had at its last call; a child of `fork` still has that of its parent.
@@ -229,7 +229,7 @@ pub fn ring_controller(page: &Page) {
 }
 
 /// Notes that a sleeper on a futex may have been woken.
-pub fn stir() {
+pub fn record_wake() {
     page().stirred.fetch_add(1, SeqCst);
 }
 
@@ -294,7 +294,7 @@ pub fn wake_to_cancel(thread: usize) {
     let page = page();
     for slot in (0..page.used_slots()).filter(|&slot| SELVES[slot].load(SeqCst) == thread) {
         if page.slots[slot].process.load(SeqCst) == process_id() {
-            stir();
+            record_wake();
             page.slots[slot].word.store(1, SeqCst);
             futex_wake(&page.slots[slot].word, 1, 0);
         }

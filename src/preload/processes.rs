@@ -8,7 +8,8 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::data::poll_until;
 use crate::descriptors::dup2;
 use crate::own::{
-    PRELOAD, TEXTS, VARIABLE, become_thread, blocking, end, own_slot, page, set_unborn, stir, wake_to_cancel,
+    PRELOAD, TEXTS, VARIABLE, become_thread, blocking, mark_ending_slot, own_slot, page, record_wake, set_unborn,
+    wake_to_cancel,
 };
 use crate::state::{BORN, IN_TURN};
 use crate::sys::*;
@@ -47,7 +48,7 @@ pub unsafe extern "C" fn pthread_create(
     page.slots[slot].process.store(process_id(), SeqCst);
     let beginning = malloc(size_of::<Beginning>()).cast::<Beginning>();
     if beginning.is_null() {
-        page.free(slot);
+        page.free_slot(slot);
         return EAGAIN;
     }
     // SAFETY: the memory is as long as a beginning.
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn pthread_create(
     // SAFETY: the caller passes a place for the thread, and attributes or null; `begin` takes this argument.
     let result = unsafe { create(thread, attributes, begin, beginning.cast()) };
     if result != 0 {
-        page.free(slot);
+        page.free_slot(slot);
         // SAFETY: there is no thread that would read it.
         unsafe { free(beginning.cast()) };
     }
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn fork() -> c_int {
         set_unborn(me, None);
     }
     if child < 0 {
-        reserved.give_back();
+        reserved.release_slot();
     }
     child
 }
@@ -109,12 +110,12 @@ impl Reserved {
     }
 
     /// Gives the slot back if no child has taken it.
-    pub fn give_back(&self) {
+    pub fn release_slot(&self) {
         let page = page();
         let reserved = &page.slots[self.slot];
         let is_ours = page.state(self.slot) == BORN && reserved.key.number() == self.number;
         if is_ours && reserved.process.load(SeqCst) == 0 {
-            page.free(self.slot);
+            page.free_slot(self.slot);
         }
     }
 }
@@ -294,7 +295,7 @@ macro_rules! spawns {
                 variables: Texts,
             ) -> c_int);
             if result != 0 {
-                reserved.inspect(Reserved::give_back);
+                reserved.inspect(Reserved::release_slot);
             } else {
                 // SAFETY: the caller passes a place for the number of the process, or null.
                 unsafe { put(child, made) };
@@ -311,7 +312,7 @@ macro_rules! leaves {
         #[cfg_attr(preloaded, unsafe(no_mangle))]
         #[allow(non_snake_case, reason = "names of the C library")]
         pub unsafe extern "C" fn $name(code: c_int) -> ! {
-            end(own_slot());
+            mark_ending_slot(own_slot());
             exit_group(code)
         }
     )*};
@@ -409,7 +410,7 @@ macro_rules! send_signals {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
         #[cfg_attr(preloaded, unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
-            stir();
+            record_wake();
             pass_on!($name($($argument: $kind),*) -> c_int)
         }
     )*};

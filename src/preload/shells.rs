@@ -202,7 +202,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // The child has a shell to load, and takes the slot when it has done so; its number is not known.
     let reserved = Reserved::new();
     let result = blocking(run);
-    reserved.inspect(Reserved::give_back);
+    reserved.inspect(Reserved::release_slot);
     result
 }
 
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *
     let reserved = Reserved::new();
     let opened = pass_on!(popen(command: *const c_char, mode: *const c_char) -> *mut c_void);
     if opened.is_null() {
-        reserved.inspect(Reserved::give_back);
+        reserved.inspect(Reserved::release_slot);
     }
     opened
 }

@@ -214,7 +214,7 @@ impl Page {
                 // The thread that called `exec` has the number of its process now; before, it may have had another.
                 match mine {
                     None => mine = Some(slot),
-                    Some(_) => self.free(slot),
+                    Some(_) => self.free_slot(slot),
                 }
             }
         }
@@ -229,7 +229,7 @@ impl Page {
     }
 
     /// Frees a slot: its thread is gone, or was never made.
-    pub fn free(&self, slot: usize) {
+    pub fn free_slot(&self, slot: usize) {
         self.slots[slot].process.store(0, SeqCst);
         self.states[slot].store(FREE, SeqCst);
     }

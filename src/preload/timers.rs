@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::by_descriptor::{TIMERS, timer_of};
 use crate::data::poll_until;
 use crate::eventfds::{close_own, own_eventfd};
-use crate::own::{own_slot, page, stir};
+use crate::own::{own_slot, page, record_wake};
 use crate::processes::start_own_thread;
 use crate::state::{NEVER, TIMER_FREE};
 use crate::sys::*;
@@ -269,7 +269,7 @@ unsafe extern "C-unwind" fn run_listener(listener: *mut c_void) -> *mut c_void {
                 unsafe { call(RT_SIGQUEUEINFO, own, signal, info, 0, 0, 0) };
             }
         }
-        stir();
+        record_wake();
     }
     close_own(listener.bell.0);
     // SAFETY: it is memory of `malloc`, and this is its last use: the program has deleted the timer.

@@ -178,7 +178,7 @@ fn user_by_id(id: c_uint) -> Option<User> {
     User::all(users()?).find(|user| user.id() == id)
 }
 
-/// Answers a question for an entry with room of the caller's.
+/// Writes a user's entry into the memory that the caller of `getpwnam_r` or `getpwuid_r` provides.
 ///
 /// # Safety
 /// As `getpwnam_r` demands of its arguments.

@@ -88,7 +88,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
             let (fits, more) = rest.split_at(self.room - self.buffer.len());
             self.buffer.extend_from_slice(fits);
             rest = more;
-            self.hand_over()?;
+            self.send_buffer()?;
         }
         self.buffer.extend_from_slice(rest);
         Ok(())
@@ -101,11 +101,11 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         } else {
             self.buffer.append(&mut items);
         }
-        if self.buffer.len() >= self.room { self.hand_over() } else { Ok(()) }
+        if self.buffer.len() >= self.room { self.send_buffer() } else { Ok(()) }
     }
 
     /// Hands over the present items.
-    pub fn hand_over(&mut self) -> Result<(), W::Error> {
+    pub fn send_buffer(&mut self) -> Result<(), W::Error> {
         if self.buffer.is_empty() {
             return Ok(());
         }

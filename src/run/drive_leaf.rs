@@ -55,7 +55,7 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
         loop {
             let turn = leaf.turn();
             // Results without an answer of the program must not be taken for decisions.
-            if let Some(failure) = fault.end(endings) {
+            if let Some(failure) = fault.find_end(endings) {
                 return Err(failure);
             }
             let Some(up) = turn.map_err(|breach| breach_failure(&breach, names))? else { break };

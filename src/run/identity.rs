@@ -219,13 +219,13 @@ impl Identity {
     }
 
     /// The identity as three blocks of PEM, for a process that takes it over without a file.
-    pub fn handed_over(&self) -> String {
+    pub fn handover_text(&self) -> String {
         let Pem { authority, certificate, key } = &self.pem;
         [authority, certificate, key].map(|block| format!("{}\n", block.trim_end())).concat()
     }
 
-    /// Takes over the blocks of [`Identity::handed_over`], line by line, and no line more.
-    pub fn taken_over(mut line: impl FnMut() -> Option<String>) -> Result<Identity, IdentityError> {
+    /// Takes over the blocks of [`Identity::handover_text`], line by line, and no line more.
+    pub fn from_handover(mut line: impl FnMut() -> Option<String>) -> Result<Identity, IdentityError> {
         let mut block = || {
             let mut text = String::new();
             while let Some(line) = line() {
@@ -345,7 +345,7 @@ impl<'a> CertificateNames<'a> {
         party_host(party).is_ok_and(|host| self.check(host).is_ok())
     }
 
-    /// The host names, for people; the decision is [`CertificateNames::cover`].
+    /// The host names, for messages; the decision is [`CertificateNames::cover`].
     pub(super) fn hosts(&self) -> Vec<String> {
         // rustls lists the names only in the error for a name that is not among them.
         match self.check("nobody".to_owned()) {

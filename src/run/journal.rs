@@ -42,7 +42,7 @@ pub struct Head {
     pub topology: String,
     /// The input files of the topology, as typed.
     pub inputs: Vec<Input>,
-    /// Start of the run, for people.
+    /// Date and time of the start of the run, as a text.
     pub started: String,
 }
 

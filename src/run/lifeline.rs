@@ -194,7 +194,7 @@ pub fn load_identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failu
             Identity::load(folder).and_then(|identity| identity.check_names(parties, folder).map(|()| identity));
         return identity.map_err(|error| Failure::Input(error.to_string()));
     }
-    Identity::taken_over(|| {
+    Identity::from_handover(|| {
         let mut line = String::new();
         let read = stdin().lock().take(LINE_MAX).read_line(&mut line);
         read.ok().filter(|read| *read > 0).map(|_| line)

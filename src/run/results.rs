@@ -144,7 +144,7 @@ impl Results<'_> {
         let taken = self.recording.give_items(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {
             true => {
                 self.handed = begun;
-                self.recording.hand_over()
+                self.recording.send_buffer()
             }
             false => Ok(()),
         });

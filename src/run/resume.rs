@@ -70,7 +70,7 @@ impl Resumable {
     }
 
     /// Moves the journal into the folder of the run that continues.
-    pub fn hand_over(self, partial: &Path) -> Result<(), Failure> {
+    pub fn move_journal(self, partial: &Path) -> Result<(), Failure> {
         let from = self.folder.join(JOURNAL);
         let to = partial.join(JOURNAL);
         fs::rename(&from, &to).map_err(|error| {

@@ -278,7 +278,7 @@ fn prepare_results<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant
         // From now on this process owns the journal, and its results say how to resume.
         results.resumable_by(Some(how_to_resume(routing, results.out_path())));
         groups = Some(left.head.groups.clone());
-        left.hand_over(results.partial_dir().path())?;
+        left.move_journal(results.partial_dir().path())?;
     }
     results.set_format(routing.format);
     results.with_parquet(routing.parquet);

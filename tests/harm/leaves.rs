@@ -170,7 +170,7 @@ impl<'g> Session<'g> {
         recorder.tally.witnessed_by(self.witness.clone());
         let owners = || topology::job_owners(topology).unwrap();
         let mut failed = None;
-        for entry in log.settle(Stamp::NEVER) {
+        for entry in log.take_before(Stamp::NEVER) {
             if let Err(error) = recorder.record(&entry) {
                 let EntryError::RecordError(RecordError::Inconsistent(wrong)) = error else { panic!("{error}") };
                 failed = Some(format!("{}: {wrong}", recorder.tally.blame_members(&entry, &wrong, &owners())));

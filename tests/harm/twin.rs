@@ -86,7 +86,7 @@ impl Router {
         let logs = self.hub.take_leaf_logs().into_iter();
         let hubs = self.hub.take_logs().into_iter();
         hubs.chain(logs).enumerate().for_each(|(place, log)| self.confluence.add(place, log));
-        self.log.extend(self.confluence.settle(before));
+        self.log.extend(self.confluence.take_before(before));
     }
 
     /// Output of this turn, also written to the journal.
@@ -99,7 +99,7 @@ impl Router {
         };
         match turn {
             Turn::Flush(contact) => self.hub.flush(contact, &mut send),
-            Turn::Ask => self.hub.ask(&mut send),
+            Turn::Ask => self.hub.request_progress(&mut send),
         }
         if !sent.is_empty() {
             let after = self.since();

@@ -15,7 +15,7 @@ use hansa_sim::time::{Span, Time};
 /// Planner of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planner {
-    /// That of all figures but 29.
+    /// The planner of all figures but 29.
     Usual,
     /// EASY, in figure 29.
     Easy,
@@ -42,7 +42,7 @@ pub struct Setting {
     pub load: usize,
     /// Percentage of the jobs that reserve.
     pub share: u32,
-    /// Their weight of cost; if None, each draws its own.
+    /// Weight of cost of these jobs; if None, each job draws its own.
     pub alpha: Option<f64>,
     pub planner: Planner,
     pub estimates: Estimates,
@@ -176,7 +176,7 @@ fn run_history(context: &Context<'_>, setting: &Setting, number: u32) -> History
         let quote = trial.desk.price(now, job.nodes, lasts, WantedStarts::Any).expect("it fits the site");
         let offer = choose_offer(alpha.unwrap_or(*weight), &quote.offers).expect("some start is always admissible");
         trial.desk.book(now, quote.id, offer.start).expect("what has just been quoted is there");
-        trial.settle();
+        trial.end_instant();
         if now >= warm {
             fees.push(offer.fee.seconds() / 3_600.0);
             waits.push(span_hours(offer.start - now));

@@ -9,7 +9,8 @@ const LONGEST: Span = Span::from_minutes(18 * 60);
 /// Longest request without a limit of a queue.
 const WEEK: Span = Span::from_minutes(7 * 24 * 60);
 
-/// Deciles of the used part of requests, of jobs that run up to so many minutes, in the logs of CTC and SDSC together.
+/// Deciles of the used part of requests, of jobs that run up to this many minutes, in the logs of CTC and SDSC
+/// together.
 const DECILES: [(u64, [f64; 11]); 6] = [
     (1, [0.0005, 0.001, 0.003, 0.010, 0.028, 0.047, 0.062, 0.088, 0.117, 0.167, 1.0]),
     (10, [0.001, 0.006, 0.016, 0.042, 0.074, 0.110, 0.160, 0.231, 0.315, 0.530, 1.0]),

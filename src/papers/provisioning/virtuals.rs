@@ -128,7 +128,7 @@ fn imitate_reservation(mut trial: SiteTrial, work: &Part) -> Option<(Time, Time)
     trial.advance(attempt.submit);
     trial.news.clear();
     let guest = trial.submit(work.procs, attempt.requested, attempt.requested).ok()?;
-    trial.settle();
+    trial.end_instant();
     trial.advance(work.start);
     let started = trial.news.iter().find_map(|news| match news {
         TrialEvent::Started(started, at) if *started == guest => Some(*at),

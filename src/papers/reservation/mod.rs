@@ -256,7 +256,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Its letter in comparisons.
+    /// Letter of the axis in comparisons.
     fn letter(self) -> &'static str {
         match self {
             Metric::Acceptance => "a",

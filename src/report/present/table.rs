@@ -215,7 +215,7 @@ fn wrap_words(words: &str, first: usize, rest: usize) -> Vec<&str> {
     if lines.is_empty() { vec![""] } else { lines }
 }
 
-/// End of a text of at most so many characters: before a space, unless a word is longer than that.
+/// End of a text of at most this many characters: before a space, unless a word is longer than that.
 fn cut_width(text: &str, width: usize) -> usize {
     let Some((end, _)) = text.char_indices().nth(width) else { return text.len() };
     let indent = text.len() - text.trim_start().len();

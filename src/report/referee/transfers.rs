@@ -150,7 +150,7 @@ impl RunFlows {
     }
 
     /// Drops all flows that have ended from now on.
-    pub fn let_go(&mut self) {
+    pub fn drop_ended(&mut self) {
         self.lets_go = true;
     }
 
@@ -258,7 +258,7 @@ impl RunFlows {
     }
 
     /// Drops the flows at the front that have ended.
-    pub fn settle(&mut self, sites: &[SiteFacts]) {
+    pub fn drop_front(&mut self, sites: &[SiteFacts]) {
         while self.lets_go
             && let Some(row) = self.rows.pop_front_if(|row| row.ended.is_some())
         {

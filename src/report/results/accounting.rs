@@ -65,10 +65,10 @@ impl Tally {
 
             self.show_jobs::<E>(&mut |row, ready| {
                 self.show_job(&mut *sheet, row, ready);
-                hand_over(sheet.open_tables(), PIECE, &mut put)?;
+                pass_on_tables(sheet.open_tables(), PIECE, &mut put)?;
                 made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
             })?;
-            hand_over(sheet.open_tables(), 0, &mut put)?;
+            pass_on_tables(sheet.open_tables(), 0, &mut put)?;
             made.iter().try_for_each(|(name, rows)| put(name, &rows))?;
             match counted {
                 Ok(counted) => Ok(counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?),
@@ -102,7 +102,7 @@ impl Tally {
             for account in &mut accounts {
                 self.show_job(&mut **account, row, ready);
                 if let Some(put) = &mut put {
-                    hand_over(account.open_tables(), PIECE, put)?;
+                    pass_on_tables(account.open_tables(), PIECE, put)?;
                 }
             }
             Ok(())
@@ -111,9 +111,9 @@ impl Tally {
             account.close(&mut summary);
             if let Some(put) = &mut put {
                 while account.goes_on() {
-                    hand_over(account.open_tables(), PIECE, put)?;
+                    pass_on_tables(account.open_tables(), PIECE, put)?;
                 }
-                hand_over(account.open_tables(), 0, put)?;
+                pass_on_tables(account.open_tables(), 0, put)?;
             }
         }
         Ok(summary)
@@ -139,7 +139,7 @@ impl Tally {
 }
 
 /// Hands over the tables that are longer than this.
-fn hand_over<E>(tables: Vec<OpenTable<'_>>, longer: usize, put: &mut Put<'_, E>) -> Result<(), E> {
+fn pass_on_tables<E>(tables: Vec<OpenTable<'_>>, longer: usize, put: &mut Put<'_, E>) -> Result<(), E> {
     for (name, text) in tables {
         if text.len() > longer {
             put(name, text)?;

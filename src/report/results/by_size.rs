@@ -55,7 +55,7 @@ struct Deadlines {
 type Deadline = Option<(bool, Option<f64>)>;
 
 impl SizeColumns {
-    /// Columns for so many jobs.
+    /// Empty columns with room for this many jobs.
     pub fn of(jobs: usize, has_workflows: bool) -> SizeColumns {
         SizeColumns {
             work: Vec::with_capacity(jobs),

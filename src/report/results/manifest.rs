@@ -74,7 +74,7 @@ pub fn hash(bytes: &[u8]) -> String {
     format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes))
 }
 
-/// JSON for people: indented, with a newline at the end.
+/// Indented JSON with a newline at the end.
 pub fn pretty_json(value: &impl Serialize) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(value).expect("reports hold nothing that is not JSON");
     json.push(b'\n');

@@ -88,7 +88,7 @@ pub struct Calibration {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     pub waited: bool,
-    /// Its start against the interval.
+    /// Position of the real start: before, within or after the predicted interval.
     pub start: Ordering,
     pub width: f64,
 }

@@ -324,7 +324,7 @@ fn is_added_flag(word: &str) -> bool {
 fn run_topology(args: RunArgs) -> Result<(), Failure> {
     let began = Instant::now();
     if let Some(folder) = args.resume.clone() {
-        return go_on(&args, &folder, began);
+        return resume_run(&args, &folder, began);
     }
     let path = args.topology.clone().unwrap_or_default();
     let loaded = load_topology(&path, &args.overrides.parse()?)?;
@@ -426,7 +426,7 @@ fn add_page(args: &RunArgs, out: &Path) -> Result<(), Failure> {
 }
 
 /// Resumes a run that ended early.
-fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
+fn resume_run(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     // The router takes exactly this folder, and none that appears meanwhile.
     let Resumable { out, head, folder, .. } = Resumable::find(folder)?;
     let topology = load_text(&head.topology)?;

@@ -173,7 +173,7 @@ fn summary_line(virtual_time: u64, real: Duration, steps: u64) -> String {
     )
 }
 
-/// Nanoseconds for people: `1 d 2 h 3 min 4.5 s`.
+/// Formats nanoseconds as `1 d 2 h 3 min 4.5 s`.
 fn in_words(time: u64) -> String {
     let seconds = time / 1_000_000_000;
     let rest = time % 1_000_000_000;

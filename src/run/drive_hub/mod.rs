@@ -173,7 +173,7 @@ fn drive(
         true => (Stamp::NEVER, hub.now().time),
         false => (hub.settled(), hub.settled().time.min(hub.now().time)),
     };
-    end = end.and(driver.settle(settled));
+    end = end.and(driver.pass_on_before(settled));
     let waits = driver.waits;
     let standings = hub.leaf_statuses();
     let facts = driver.processes.into_iter().zip(standings).enumerate().map(|(leaf, (process, standing))| {
@@ -237,7 +237,7 @@ impl HubDriver<'_, '_, '_> {
     fn run(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Failure> {
         self.go_on_from_before(hub, links)?;
         loop {
-            match self.go_on(hub, links) {
+            match self.drive_until_halt(hub, links) {
                 Ok(()) => return Ok(()),
                 Err(Halt::Failure(failure)) => return Err(failure),
                 Err(Halt::Lost(leaf, failure)) => {
@@ -247,7 +247,7 @@ impl HubDriver<'_, '_, '_> {
         }
     }
 
-    fn go_on(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+    fn drive_until_halt(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         let kept = self.kept;
         loop {
             self.handle_reported_losses(hub, links)?;
@@ -285,7 +285,7 @@ impl HubDriver<'_, '_, '_> {
     /// one of them: all that its actor did then is neither sent nor in the journal, so a resumed run asks again.
     fn advance(&mut self, hub: &mut Hub<Message, Record>, links: &[LeafLink], batches: usize) -> Result<bool, Failure> {
         let advanced = hub.advance(batches);
-        if let Some(failure) = self.watch.fault.end(self.watch.interruptions) {
+        if let Some(failure) = self.watch.fault.find_end(self.watch.interruptions) {
             return Err(place_in_time(failure, hub, links));
         }
         advanced.map_err(|breach| self.breach_failure(&breach, links))
@@ -338,12 +338,12 @@ impl HubDriver<'_, '_, '_> {
             (self.watch.record)(Vec::new())?;
             return Ok(false);
         }
-        self.settle(hub.settled())?;
+        self.pass_on_before(hub.settled())?;
         let asks = self.log.waiting() >= LOG_KEPT || (is_late && self.log.waiting() > 0);
         if asks {
             self.kept.block_on(self.request_reports(hub, links))?;
             self.report_progress(hub);
-            self.settle(hub.settled())?;
+            self.pass_on_before(hub.settled())?;
         }
         if is_late {
             self.settled = Instant::now();
@@ -352,8 +352,8 @@ impl HubDriver<'_, '_, '_> {
         Ok(asks)
     }
 
-    fn settle(&mut self, before: Stamp) -> Result<(), Failure> {
-        (self.watch.record)(self.log.settle(before))
+    fn pass_on_before(&mut self, before: Stamp) -> Result<(), Failure> {
+        (self.watch.record)(self.log.take_before(before))
     }
 
     /// Asks leaves to report all that they may have run.
@@ -424,7 +424,7 @@ impl HubDriver<'_, '_, '_> {
         };
         match turn {
             Turn::Flush(contact) => hub.flush(contact, &mut send),
-            Turn::Ask => hub.ask(&mut send),
+            Turn::Ask => hub.request_progress(&mut send),
         }
         if let Some((leaf, error)) = problem {
             links[leaf].is_torn = true;
@@ -454,7 +454,7 @@ impl HubDriver<'_, '_, '_> {
         leaf: usize,
     ) -> Result<bool, Halt> {
         let waits = links[leaf].waits;
-        let first = match self.wait(hub, links, leaf).await? {
+        let first = match self.wait_for_frame(hub, links, leaf).await? {
             Ok(up) => up,
             Err(error) => return Err(self.handle_lost(hub, links, leaf, error)),
         };
@@ -479,7 +479,7 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Waits for a frame of this leaf, unless an outside event ends the run.
-    async fn wait(
+    async fn wait_for_frame(
         &mut self,
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],

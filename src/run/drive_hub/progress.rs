@@ -17,7 +17,7 @@ use hansa_sim::time::Time;
 /// Bytes besides frames, beyond the overhead of packets.
 const NO_FRAMES: u64 = 1 << 20;
 
-/// Virtual time without events creeps if it is this many times slower than real time.
+/// A run without events counts as creeping if virtual time is this many times slower than real time.
 const CREEP: u128 = 1000;
 
 /// Progress of a run by every measure that may be waited for.

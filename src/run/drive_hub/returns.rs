@@ -130,7 +130,7 @@ impl HubDriver<'_, '_, '_> {
         while let Some(item) = pages.next()? {
             let played = rehearsal.play(hub, item);
             // Without an answer of its program, the router does not repeat what it did.
-            if let Some(failure) = self.watch.fault.end(self.watch.interruptions) {
+            if let Some(failure) = self.watch.fault.find_end(self.watch.interruptions) {
                 return Err(place_in_time(failure, hub, links));
             }
             played.map_err(|departure| {
@@ -142,7 +142,7 @@ impl HubDriver<'_, '_, '_> {
             if items % ITEMS_PER_LOOK == 0 {
                 self.report_progress(hub);
                 if self.log.waiting() >= self.worth {
-                    self.settle(hub.settled())?;
+                    self.pass_on_before(hub.settled())?;
                     self.worth = self.log.waiting() + LOG_WORTH;
                 }
                 self.kept.run_ready_tasks();

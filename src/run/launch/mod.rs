@@ -538,7 +538,7 @@ fn role_command(role: &str, topology: &Path) -> Result<Command, Failure> {
 
 async fn hand_over(identity: &Identity, to: &mut ChildStdin) {
     // A process that has left is noticed by its exit, and one that does not read does not join.
-    let _ = timeout(HAND_OVER_WITHIN, to.write_all(identity.handed_over().as_bytes())).await;
+    let _ = timeout(HAND_OVER_WITHIN, to.write_all(identity.handover_text().as_bytes())).await;
 }
 
 /// Waits until all processes have left, and asks those that do not to leave. Returns their exits.

@@ -94,7 +94,7 @@ impl ProgramFault {
     ///
     /// Actors that get no answer act without a decision. Call this after they have run, and before anything of theirs
     /// is sent or put into a journal, which a repeated run would contradict.
-    pub fn end(&self, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Option<Failure> {
+    pub fn find_end(&self, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Option<Failure> {
         if let Some(failure) = self.take_failure() {
             return Some(failure);
         }

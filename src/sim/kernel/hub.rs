@@ -423,7 +423,7 @@ impl<M: Message, R> Hub<M, R> {
 
     /// Requests progress from the leaves whose missing records keep the run's log from being complete as far as it
     /// could be.
-    pub fn ask(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
+    pub fn request_progress(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
         let done = self.done();
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);

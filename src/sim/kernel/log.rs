@@ -47,7 +47,7 @@ impl<R> LogMerger<R> {
     }
 
     /// Returns the entries before this stamp; all logs must be complete up to there.
-    pub fn settle(&mut self, before: Stamp) -> Vec<Entry<R>> {
+    pub fn take_before(&mut self, before: Stamp) -> Vec<Entry<R>> {
         let counts: Vec<usize> =
             self.logs.iter().map(|log| log.partition_point(|entry| entry.stamp < before)).collect();
         let mut settled = Vec::with_capacity(counts.iter().sum());

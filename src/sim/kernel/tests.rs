@@ -256,7 +256,7 @@ impl Wires {
         if self.draw(8) == 0 {
             self.settle(self.hub.settled());
             let down = &mut self.down;
-            self.hub.ask(&mut |leaf, frame| {
+            self.hub.request_progress(&mut |leaf, frame| {
                 down[leaf].push_back(frame);
                 moved = true;
             });
@@ -269,7 +269,7 @@ impl Wires {
         let logs = self.hub.take_leaf_logs().into_iter().chain(self.hub.take_logs());
         logs.enumerate().for_each(|(place, log)| self.merger.add(place, log));
         let waited = self.merger.waiting();
-        let settled = self.merger.settle(before);
+        let settled = self.merger.take_before(before);
         assert_eq!(waited, settled.len() + self.merger.waiting());
         self.log.extend(settled);
     }
@@ -762,7 +762,7 @@ fn leaves_that_keep_the_log_incomplete_are_asked_once() {
     let latencies: Latencies = [0, 10].map(Span::from_micros).into();
     let mut hub =
         Hub::new(vec![(ActorId(0), Box::new(Does(timers)) as BoxedActor<_, _>)], &[vec![ActorId(1)]], latencies);
-    let ask = |hub: &mut Hub<_, _>| written(|send| hub.ask(send));
+    let ask = |hub: &mut Hub<_, _>| written(|send| hub.request_progress(send));
     hub.flush(Contact::All, &mut |_, _| {});
     hub.receive(0, acked(1, Stamp::NEVER, stamp(10))).unwrap();
 

@@ -17,8 +17,8 @@ use crate::time::Time;
 /// A service's view of the network. Each load carries a note for its owner, which logs the start and the delivery of
 /// the load; the effects of link failures are logged here, or by the exchange.
 ///
-/// At each event the owner first takes the loads that have [`arrived`](Carrier::arrived), then [`sends`](Carrier::send)
-/// new ones, and last sets a timer with [`wake`](Carrier::wake).
+/// At each event the owner first takes the loads that have [arrived](Carrier::take_arrived), then
+/// [`sends`](Carrier::send) new ones, and last sets a timer with [`wake`](Carrier::wake).
 pub struct Carrier<T> {
     paths: Paths,
     /// Edge and owner's note of each load.
@@ -146,7 +146,7 @@ impl<T> Carrier<T> {
     }
 
     /// Advances to `now` and returns the notes of all flows that have ended by then, by end.
-    pub fn arrived(&mut self, now: Time, out: &mut Outbox<Message, Record>) -> Vec<T> {
+    pub fn take_arrived(&mut self, now: Time, out: &mut Outbox<Message, Record>) -> Vec<T> {
         let notes = &mut self.notes;
         match &mut self.flows {
             Whereabouts::Here(flows) => {
@@ -176,7 +176,7 @@ impl<T> Carrier<T> {
     /// Sets a timer for the time at which a flow may end, unless an earlier one is set.
     pub fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Whereabouts::Here(flows) = &mut self.flows {
-            flows.settle(now);
+            flows.settle_broken(now);
             flows.log_faults(&self.notes, out);
             flows.wake(now, out);
         }
@@ -214,9 +214,9 @@ impl Local {
     }
 
     /// Settles flows that have just been released on a broken route.
-    fn settle(&mut self, now: Time) {
+    fn settle_broken(&mut self, now: Time) {
         if let Some(faults) = &mut self.faults {
-            faults.settle(now, &[], self.transfers.flows());
+            faults.settle_stopped(now, &[], self.transfers.flows());
         }
     }
 

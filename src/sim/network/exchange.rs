@@ -31,7 +31,7 @@ impl Exchange {
 
 impl Actor<Message, Record> for Exchange {
     fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
-        for ExchangeLoad { owner, number, edge } in self.carrier.arrived(now.time, out) {
+        for ExchangeLoad { owner, number, edge } in self.carrier.take_arrived(now.time, out) {
             out.send(owner, Message::Landed(Landed { load: number }));
             if let Some(edge) = edge {
                 out.log(Record::Delivered { edge });

@@ -131,7 +131,7 @@ impl Faults {
         if self.under_way > 0 {
             return Vec::new();
         }
-        self.turn(now, flows);
+        self.apply_changes(now, flows);
         self.take_notices()
     }
 
@@ -171,21 +171,21 @@ impl Faults {
                 self.trips[flow.index()] = None;
                 self.under_way -= 1;
             }
-            let back = if self.next() == Some(at) { self.turn(at, transfers.flows()) } else { Vec::new() };
-            self.settle(at, &back, transfers.flows());
+            let back = if self.next() == Some(at) { self.apply_changes(at, transfers.flows()) } else { Vec::new() };
+            self.settle_stopped(at, &back, transfers.flows());
         }
         transfers.advance(to, ended);
     }
 
     /// Decides about the flows stopped by now, and about those that waited for the links in `back`.
-    pub(super) fn settle(&mut self, now: Time, back: &[LinkId], flows: &mut Flows<FlowMoment>) {
+    pub(super) fn settle_stopped(&mut self, now: Time, back: &[LinkId], flows: &mut Flows<FlowMoment>) {
         let mut open = Vec::new();
         for flow in flows.take_held() {
             let trip = self.trips[flow.index()].as_mut().expect("what is stopped is on a trip");
             trip.left = flows.remaining_volume(flow);
             if broken_link(trip.route, flows).is_none() {
                 // It became active in the instant in which the link came up.
-                flows.go_on(flow, trip.route, trip.left, now.into());
+                flows.resume(flow, trip.route, trip.left, now.into());
                 continue;
             }
             self.notices.push(Notice::Stalled { flow, left: whole_bytes(trip.left, trip.bytes) });
@@ -216,7 +216,7 @@ impl Faults {
         };
         trip.route = route;
         self.trips[flow.index()] = Some(trip);
-        flows.go_on(flow, trip.route, left, active.into());
+        flows.resume(flow, trip.route, left, active.into());
         self.notices.push(Notice::Continued { flow, left: whole_bytes(left, trip.bytes), via, active });
     }
 
@@ -234,7 +234,7 @@ impl Faults {
     }
 
     /// Applies the link changes that are due; returns the links that came up.
-    fn turn(&mut self, to: Time, flows: &mut Flows<FlowMoment>) -> Vec<LinkId> {
+    fn apply_changes(&mut self, to: Time, flows: &mut Flows<FlowMoment>) -> Vec<LinkId> {
         let mut back = Vec::new();
         while let Some(&Reverse((at, which))) = self.due.peek()
             && at <= to

@@ -84,9 +84,9 @@ impl Stager {
     }
 
     /// Transfers that have finished by `now`, in order.
-    pub fn arrived(&mut self, now: Time, out: &mut Out) -> Vec<Staged> {
+    pub fn take_arrived(&mut self, now: Time, out: &mut Out) -> Vec<Staged> {
         let mut arrived = Vec::new();
-        for edge in self.carrier.arrived(now, out) {
+        for edge in self.carrier.take_arrived(now, out) {
             out.log(Record::Delivered { edge });
             arrived.push(if edge.from == EdgeId::HOME { Staged::Input(edge.job) } else { Staged::Output(edge.job) });
         }

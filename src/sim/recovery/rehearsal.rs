@@ -51,7 +51,7 @@ impl Rehearsal {
                 };
                 match turn {
                     Turn::Flush(contact) => hub.flush(contact, &mut send),
-                    Turn::Ask => hub.ask(&mut send),
+                    Turn::Ask => hub.request_progress(&mut send),
                 }
                 self.sent = sent;
                 problem.map_or(Ok(()), |error| Err(RehearsalError::Unwritable(error)))

@@ -62,7 +62,7 @@ impl Grid<'_> {
 }
 
 impl Fails {
-    /// The rules of a manager for lost tasks, at a site with so many nodes.
+    /// The rules of a manager for lost tasks, at a site with this many nodes.
     pub fn attempts(&self, nodes: u32) -> Attempts {
         Attempts::new(self.recovery.clone(), self.failures.clone(), nodes)
     }

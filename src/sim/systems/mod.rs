@@ -60,7 +60,7 @@ pub struct SystemRow {
     pub traits: Traits,
     /// Largest number of cores of a grid.
     pub cores_max: u64,
-    /// Its words for the moments at which it gives tasks to sites.
+    /// Labels in traces for the moments at which it gives tasks to sites.
     pub gives: Gives,
     /// Its policies that can plan a workflow without a run, the default first.
     pub plans: &'static [plans::Maker],
@@ -304,9 +304,9 @@ pub enum BidUnit {
 /// Conversation of a service at the hub with its external program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubProgram {
-    /// It bids for waiting tasks: `protocol/outside/bidder.rs`.
+    /// A program that bids for waiting tasks: `protocol/outside/bidder.rs`.
     Bidder,
-    /// It chooses among candidates for a request: `protocol/outside/allocator.rs`.
+    /// A program that chooses among candidates for a request: `protocol/outside/allocator.rs`.
     Allocator,
 }
 

@@ -158,7 +158,8 @@ pub trait JobSource {
         RequestList::None
     }
 
-    /// Its jobs, for another process that then need not read or draw them again. None if that is not worth it.
+    /// The jobs in encoded form, for another process that then need not read or draw them again. None if that is not
+    /// worth it.
     fn prepared_jobs(&self) -> Option<Vec<u8>> {
         None
     }

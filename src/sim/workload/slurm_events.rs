@@ -45,7 +45,7 @@ pub fn read(input: impl BufRead, size: SizeIn) -> io::Result<Trace> {
             Err(BadEvent::Wrong(what)) => collector.leave_out(place, what),
         }
     }
-    jobs.hand_over(&mut collector);
+    jobs.number_jobs(&mut collector);
     Ok(collector.finish())
 }
 
@@ -131,7 +131,7 @@ impl EventJobs {
     }
 
     /// Numbers the jobs: by the digits at the end of their names if each has its own.
-    fn hand_over(self, collector: &mut Collector) {
+    fn number_jobs(self, collector: &mut Collector) {
         for line in self.qualities.lines("Queue").into_iter().chain(self.partitions.lines("Partition")) {
             collector.comment(line);
         }

@@ -435,7 +435,7 @@ impl Form<f64> for CurveNumber {
     }
 }
 
-/// The bends of a curve; `None` for an invalid one.
+/// Form of the points of a value curve; reads None from an invalid list.
 struct Points;
 
 const POINTS: &str = "a list of points, such as [[3.0, 0.8]]";

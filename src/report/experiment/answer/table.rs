@@ -26,7 +26,7 @@ pub(super) struct TableHead {
     pub is_label: bool,
 }
 
-/// Text for people, and the number behind it.
+/// Text of a cell, and the number that it shows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TableCell {
     pub text: String,

@@ -143,7 +143,7 @@ impl Number {
         Number { name: String::new(), value, pulls, unpaired, alone: self.alone || other.alone, names: names.clone() }
     }
 
-    /// Its name, or its value if it has no name.
+    /// Name of the number, or its value if it has no name.
     fn name_or_value(&self) -> String {
         match self.value.filter(|_| self.name.is_empty()) {
             Some(value) => format!("{}", (value * 1e4).round() / 1e4),

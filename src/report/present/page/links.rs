@@ -244,7 +244,7 @@ mod tests {
         Topology { cables: Some(cables), ..topology() }
     }
 
-    /// A job whose first task sends so many bytes to each other one, with begins and ends in seconds.
+    /// A job whose first task sends this many bytes to each other one, with begins and ends in seconds.
     fn sending(flows: &[(u64, u64, u64)]) -> Tally {
         let topology = cabled();
         let mut tally = Tally::new(&topology, &Names::of(&topology));

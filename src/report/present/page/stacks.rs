@@ -25,7 +25,7 @@ pub struct Strips {
 }
 
 impl Strips {
-    /// Strips of so many consecutive nodes each that there are at most `most` strips.
+    /// Groups consecutive nodes into at most `most` strips of equal size.
     pub fn new(cores: u32, most: u32, top: f64, height: f64) -> Strips {
         Strips { top, height, cores, nodes_each: cores.div_ceil(most.max(1)).max(1) }
     }

@@ -264,7 +264,7 @@ impl<'a> TaskOf<'a> {
         self.row.assignment_times().zip(self.number..).map(|(at, number)| AssignmentEvent { at, number })
     }
 
-    /// Its stints, in order.
+    /// Stints of the task in order, each with the assignment that led to it, unless an earlier stint has it.
     fn stints_with_assignments(
         &self,
         last: Time,

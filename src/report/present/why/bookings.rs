@@ -82,7 +82,7 @@ impl BookingStory {
         lines.add("claims", format!("{} booked, {denied} denied", format_count(booked)));
         let shown = self.claims.len().min(SHOWN);
         for claim in &self.claims[self.claims.len() - shown..] {
-            lines.go_on(claim.words());
+            lines.continue_line(claim.words());
         }
         match (self.end, self.ended) {
             (Some(end), Some(ended)) => {

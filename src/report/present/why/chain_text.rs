@@ -53,11 +53,11 @@ impl Chain {
             let label = if index == 0 { "from its end" } else { "" };
             lines.add(label, link.words(self.assigned_by));
             if let Some(competition) = link.transfer.as_ref().and_then(FlowStory::competition_words) {
-                lines.go_on(format!("  {competition}"));
+                lines.continue_line(format!("  {competition}"));
             }
         }
         if let Some(more) = self.links.len().checked_sub(LINKS_SHOWN).filter(|more| *more > 0) {
-            lines.go_on(format!("and {} more before; --json has all", format_count(more as u64)));
+            lines.continue_line(format!("and {} more before; --json has all", format_count(more as u64)));
         }
     }
 }

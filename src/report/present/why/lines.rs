@@ -31,7 +31,7 @@ impl StoryLines {
     }
 
     /// Adds a line that continues the one before it.
-    pub fn go_on(&mut self, text: impl Into<String>) {
+    pub fn continue_line(&mut self, text: impl Into<String>) {
         self.add("", text);
     }
 }

@@ -109,7 +109,7 @@ impl RefusedRequest {
             lines.add("", site.words(self.nodes));
         }
         if self.shapes > 1 {
-            lines.go_on("(its other shapes did not fit, either)");
+            lines.continue_line("(its other shapes did not fit, either)");
         }
     }
 }

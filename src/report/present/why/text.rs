@@ -104,11 +104,15 @@ impl Why {
     fn add_named_before(&self, lines: &mut StoryLines) {
         for Before { job, cores, until } in self.waited.iter().take(NAMED_BEFORE) {
             let cores = format_counted((*cores).into(), self.unit());
-            lines.go_on(format!("job {job} waited {} {cores} until {}", self.waits_for(), moment_words(*until)));
+            lines.continue_line(format!(
+                "job {job} waited {} {cores} until {}",
+                self.waits_for(),
+                moment_words(*until)
+            ));
         }
         for Before { job, cores, until } in self.ran.iter().take(NAMED_BEFORE) {
             let cores = format_counted((*cores).into(), self.unit());
-            lines.go_on(format!("job {job} ran {} {cores} until {}", self.runs_on(), moment_words(*until)));
+            lines.continue_line(format!("job {job} ran {} {cores} until {}", self.runs_on(), moment_words(*until)));
         }
     }
 
@@ -132,7 +136,7 @@ impl Why {
         };
         lines.add("free cores", format!("{} at most; {enough}", format_count(most)));
         if enough_for > 0.0 && self.ahead.jobs > 0 {
-            lines.go_on("but the policy kept them for jobs ahead, or they were reserved or down");
+            lines.continue_line("but the policy kept them for jobs ahead, or they were reserved or down");
         }
     }
 
@@ -145,15 +149,15 @@ impl Why {
         for Later { job, cores, started, held } in self.overtaken_by.iter().take(NAMED) {
             let on = format_counted((*cores).into(), "core");
             let from = moment_words(*started);
-            lines.go_on(format!("job {job} on {on} from {from}, for {} of the wait", format_span(*held)));
+            lines.continue_line(format!("job {job} on {on} from {from}, for {} of the wait", format_span(*held)));
         }
         if all > NAMED {
-            lines.go_on(format!("and {} more, with less core time", format_count((all - NAMED) as u64)));
+            lines.continue_line(format!("and {} more, with less core time", format_count((all - NAMED) as u64)));
         }
         let Some(free) = self.free_without_later else { return };
         let sooner = self.until - free;
         if sooner == 0.0 {
-            lines.go_on("without these, enough cores would have been free no sooner");
+            lines.continue_line("without these, enough cores would have been free no sooner");
             return;
         }
         let run = if self.started.is_some() { "for its whole run" } else { "for its requested time" };
@@ -162,7 +166,7 @@ impl Why {
             0 => String::new(),
             ahead => format!(", while {} ahead of it still waited", format_counted(ahead, "job")),
         };
-        lines.go_on(format!(
+        lines.continue_line(format!(
             "without these, enough cores would have been free {run} from {from} on, {} sooner{while_waiting}",
             format_span(sooner)
         ));

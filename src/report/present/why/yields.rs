@@ -104,7 +104,7 @@ impl SharingStory {
             lines.add(label, format!("{state} from {} on, for {span}", moment_words(interval.from)));
         }
         if self.yields.len() > SHOWN {
-            lines.go_on(format!(
+            lines.continue_line(format!(
                 "and {} more; --json has all",
                 format_counted((self.yields.len() - SHOWN) as u64, "interval")
             ));
@@ -113,7 +113,7 @@ impl SharingStory {
             lines.add(if index == 0 { "paused" } else { "" }, pause.words());
         }
         if self.pauses.len() > SHOWN {
-            lines.go_on(format!("and {} more", format_counted((self.pauses.len() - SHOWN) as u64, "pause")));
+            lines.continue_line(format!("and {} more", format_counted((self.pauses.len() - SHOWN) as u64, "pause")));
         }
     }
 }

@@ -375,7 +375,7 @@ impl JobBook {
     /// Keeps finished jobs in this store from now on, and drops what only pages need.
     pub(super) fn put_aside_into(&mut self, store: Box<dyn Store>) {
         self.over = Some(Ledger::new(store));
-        self.transfers.let_go();
+        self.transfers.drop_ended();
     }
 
     /// Removes a job if finished jobs are set aside and nothing more can happen to it.

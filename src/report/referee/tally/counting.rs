@@ -93,7 +93,7 @@ impl JobBook {
         let row = self.reportable_task(*task, site)?;
         if row.awaits_restart() {
             if row.is_lost() {
-                row.setbacks_mut().go_on(by.now);
+                row.setbacks_mut().record_restart(by.now);
             }
             row.stints.iter_mut().for_each(|stints| stints.begin(by.now));
             row.cores = cores.clone();
@@ -253,7 +253,7 @@ impl JobBook {
 
     pub fn delivered(&mut self, by: Reporter, edge: &EdgeId) -> CountResult {
         self.transfers.record_delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
-        self.transfers.settle(&self.sites);
+        self.transfers.drop_front(&self.sites);
         Ok(None)
     }
 

@@ -41,7 +41,7 @@ impl OutagesByPlace {
         self.sites[site].0.is_some()
     }
 
-    /// Duration of work on so many nodes of a site, with its checkpoints.
+    /// Duration of work on this many nodes of a site, with its checkpoints.
     pub fn stretched_work(&self, site: usize, work: Span, nodes: u32) -> Span {
         let (fails, cores) = &self.sites[site];
         let saves = fails.as_ref().and_then(|fails| fails.recovery.checkpoint_schedule(&fails.failures, *cores, nodes));

@@ -164,7 +164,7 @@ impl Setbacks {
     }
 
     /// Records that it runs again after a loss.
-    pub fn go_on(&mut self, now: Time) {
+    pub fn record_restart(&mut self, now: Time) {
         self.again += 1;
         self.recovering = self.recovering + now.since(self.lost_at);
     }
@@ -215,7 +215,7 @@ impl TaskRow {
         lost.iter().copied().chain(last)
     }
 
-    /// Its total duration on cores.
+    /// Total duration on cores until `now`.
     pub fn run_time_by(&self, now: Time) -> Span {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
     }
@@ -418,7 +418,7 @@ impl JobRow {
         }
     }
 
-    /// Its duration in critical paths, if it was completed.
+    /// Turnaround of a completed job, divided by its critical path.
     pub fn slr(&self) -> Option<f64> {
         match self.fate {
             Fate::Completed { at, .. } => self.in_paths(at),

@@ -193,7 +193,7 @@ impl<'a> Stint<'a> {
             .sum()
     }
 
-    /// Its nodes in layers: a node is in as many as it has of the job's parallel tasks.
+    /// Nodes of the stint in layers: a node is in as many layers as it has parallel tasks of the job.
     pub fn node_layers(&self) -> impl Iterator<Item = &'a NodeSet> + use<'a> {
         std::iter::once(self.nodes).chain(self.more)
     }

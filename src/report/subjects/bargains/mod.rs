@@ -114,7 +114,7 @@ mod tests {
     use hansa_sim::protocol::Record;
     use hansa_sim::time::{Stamp, Time};
 
-    /// A summary of jobs with so many tasks of a minute each, one after the other.
+    /// A summary of jobs with this many tasks of a minute each, one after the other.
     fn summary(jobs: &[u32]) -> Summary {
         let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n\
                     [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";

@@ -126,7 +126,7 @@ impl SubjectTally for BargainTally {
     fn put_aside(&mut self, row: &JobRow) {
         if let Some(together) = self.together.get_mut(&row.job.id) {
             together.aside = Some(row.bargain.is_some().then_some(row.tasks.len()));
-            self.settle(row.job.id);
+            self.keep_verdict(row.job.id);
         }
     }
 
@@ -176,13 +176,13 @@ impl BargainTally {
         self.settled
     }
 
-    /// Counts the verdict about a job of so many tasks; false if the job is set aside, or never had a booking.
+    /// Counts the verdict about a job of this many tasks; false if the job is set aside, or never had a booking.
     pub fn judge(&self, job: JobId, tasks: usize, verdicts: &mut Verdicts) -> bool {
         self.together.get(&job).inspect(|together| verdicts.count(together, tasks)).is_some()
     }
 
     /// Drops all but the verdict about a job set aside, once it has no open booking.
-    fn settle(&mut self, job: JobId) {
+    fn keep_verdict(&mut self, job: JobId) {
         let Some(together) = self.together.get(&job).filter(|together| together.open == 0) else { return };
         let Some(aside) = together.aside else { return };
         if let Some(tasks) = aside {
@@ -198,7 +198,7 @@ impl BargainTally {
             together.open -= 1;
             how(together);
         }
-        self.settle(job);
+        self.keep_verdict(job);
     }
 
     fn at(&mut self, site: ActorId) -> &mut Takings {

@@ -196,6 +196,6 @@ impl Account for Queueing<'_> {
     fn goes_on(&mut self) -> bool {
         self.results
             .as_mut()
-            .is_some_and(|QueueAccount { log, swf, .. }| log.as_mut().is_some_and(|log| log.go_on(swf)))
+            .is_some_and(|QueueAccount { log, swf, .. }| log.as_mut().is_some_and(|log| log.write_next(swf)))
     }
 }

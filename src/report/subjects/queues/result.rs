@@ -14,7 +14,7 @@ use hansa_sim::workload::{Rigid, swf};
 /// `result.swf` in progress: its jobs in order of submission.
 pub struct ResultLog {
     jobs: Packed,
-    /// Their indices in that order, if it is not that of their numbers.
+    /// Indices of the jobs in order of submission; None if it is the order of their numbers.
     order: Option<Vec<u32>>,
     written: usize,
 }
@@ -38,7 +38,7 @@ impl ResultLog {
     }
 
     /// Writes the next lines; false if there were none.
-    pub fn go_on(&mut self, text: &mut Vec<u8>) -> bool {
+    pub fn write_next(&mut self, text: &mut Vec<u8>) -> bool {
         let next = self.written..self.jobs.len().min(self.written + LINES);
         self.written = next.end;
         match &self.order {

@@ -57,10 +57,10 @@ pub struct Reservations {
     pub unanswered: u64,
     pub finished: u64,
     pub cancelled: u64,
-    /// Their input came too late: none of their time was left.
+    /// Requests whose input came too late: none of their time was left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up: u64,
-    /// Their nodes failed, and no others were free in time.
+    /// Requests whose nodes failed, and for which no others were free in time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u64,
     pub unfinished: u64,

@@ -164,7 +164,7 @@ impl Jobs {
                 let allocated = expand_hosts(nodes).zip(parse_counts(cores)).ok_or_else(garbled)?;
                 self.start(now, job, &allocated)
             }
-            ["killed", _] if self.running.contains_key(&job) => Ok(self.end_early(now, job)),
+            ["killed", _] if self.running.contains_key(&job) => Ok(self.record_kill(now, job)),
             ["start", _, _, _, restarts] if restarts != "0" && !self.running.contains_key(&job) => {
                 Ok(Reported::RunsAgain)
             }
@@ -174,7 +174,7 @@ impl Jobs {
     }
 
     /// A job has been killed: at its walltime, or by another job.
-    fn end_early(&mut self, now: Time, job: JobId) -> Reported {
+    fn record_kill(&mut self, now: Time, job: JobId) -> Reported {
         let fate = self.preempted.remove(&job);
         let work = self.leave(now, job);
         match fate {

@@ -133,7 +133,7 @@ impl Outages {
                     .collect();
                 known.iter().for_each(|node| before.insert(&NodeSet::from_run(*node, *node)));
                 touched.unite(&nodes);
-                self.turn(number, at, &nodes);
+                self.change_stream(number, at, &nodes);
             }
             let mut down = NodeSet::default();
             touched.each().filter(|node| self.depth.contains_key(node)).for_each(|node| down.push(node, node));
@@ -151,7 +151,7 @@ impl Outages {
     }
 
     /// Changes the state of a stream.
-    fn turn(&mut self, number: usize, at: Time, nodes: &NodeSet) {
+    fn change_stream(&mut self, number: usize, at: Time, nodes: &NodeSet) {
         if self.broken.insert(number) {
             nodes.each().for_each(|node| *self.depth.entry(node).or_default() += 1);
             let up = self.streams[number].next.as_ref().map_or(Time::NEVER, |outage| outage.up);

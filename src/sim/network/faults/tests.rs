@@ -127,7 +127,7 @@ fn play(
             let (flow, _) = faults.start(now, route, (from as u32, to as u32), bytes, &mut transfers);
             flows.insert(flow, which);
         }
-        faults.settle(now, &[], transfers.flows());
+        faults.settle_stopped(now, &[], transfers.flows());
         notices.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
     }
     assert!(flows.is_empty(), "all flows end: {flows:?}");

@@ -12,7 +12,7 @@ use super::{Changed, FlowTime, Flows, Scratch, SharedLink, sortable_bits};
 /// Progressive filling of the part of the network that has changed.
 impl<T: FlowTime> Flows<T> {
     /// Sets the current rate of every bundle.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn set_rates(&mut self) {
         if self.changed.bundles.is_empty() {
             return;
         }

@@ -21,7 +21,7 @@ impl<T: FlowTime> Flows<T> {
         over.into_iter().for_each(|bundle| self.hold(bundle));
     }
 
-    /// Brings a link up again. The flows that it stopped stay stopped until [`Flows::go_on`].
+    /// Brings a link up again. The flows that it stopped stay stopped until [`Flows::resume`].
     pub fn repair(&mut self, link: LinkId) {
         self.cut -= usize::from(std::mem::replace(&mut self.down[link.index()], false));
     }
@@ -43,7 +43,7 @@ impl<T: FlowTime> Flows<T> {
     }
 
     /// Resumes a stopped flow with `volume` left, over a route that it uses from `active` on.
-    pub fn go_on(&mut self, flow: FlowId, route: RouteId, volume: f64, active: T) {
+    pub fn resume(&mut self, flow: FlowId, route: RouteId, volume: f64, active: T) {
         let known = &mut self.flows[flow.index()];
         assert!(matches!(known.state, FlowPhase::Held(_)), "what goes on has been stopped");
         (known.bundle, known.volume, known.state) = (route.0, volume, FlowPhase::Waiting);

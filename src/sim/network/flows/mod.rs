@@ -316,7 +316,7 @@ impl<T: FlowTime> Flows<T> {
         if !self.instant.is_empty() {
             return Some(self.now);
         }
-        self.settle();
+        self.set_rates();
         let wait = self.waiting.peek().map_or(T::NEVER, |Reverse((at, _, _))| *at);
         let next = wait.min(self.ends.min());
         (next != T::NEVER).then(|| T::from_key(next.max(self.now.sort_key())))
@@ -360,7 +360,7 @@ impl<T: FlowTime> Flows<T> {
 
     /// Current rate of a flow; zero until its latency has elapsed.
     pub fn rate(&mut self, flow: FlowId) -> f64 {
-        self.settle();
+        self.set_rates();
         let Flow { bundle, state, .. } = self.flows[flow.0 as usize];
         if matches!(state, FlowPhase::Active(_)) { self.rates[bundle as usize] } else { 0.0 }
     }

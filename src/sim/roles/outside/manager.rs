@@ -146,7 +146,7 @@ impl ProgramManager {
     }
 
     /// Carries out the actions that are due and reports events, until there are none of either now.
-    fn keep_up(&mut self, now: Time, orders: &mut Vec<SiteOrder>) -> Result<(), String> {
+    fn exchange_events(&mut self, now: Time, orders: &mut Vec<SiteOrder>) -> Result<(), String> {
         if !std::mem::replace(&mut self.has_begun, true) {
             let decision = self.decider.initial_actions();
             self.take_decision(now, decision, orders)?;
@@ -376,7 +376,7 @@ impl Manager for ProgramManager {
         if self.decider.has_failed() {
             return;
         }
-        if let Err(why) = self.keep_up(now, orders) {
+        if let Err(why) = self.exchange_events(now, orders) {
             self.decider.refuse_answer(now, &why);
         }
     }

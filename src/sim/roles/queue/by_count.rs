@@ -167,12 +167,12 @@ impl NodePool for ByCount {
         self.labels.release(booking);
     }
 
-    fn keep_up(&mut self, now: Time, steps: &mut Vec<Step>) -> bool {
+    fn advance_bookings(&mut self, now: Time, steps: &mut Vec<Step>) -> bool {
         let Some(counts) = &mut self.counts else { return false };
         counts.advance(now);
         let tenants = self.ends.iter().zip(&mut self.held);
         let tenants = tenants.map(|(&(until, job, _), nodes)| Tenant { job, until, nodes });
-        self.labels.keep_up(now, tenants, steps);
+        self.labels.advance_bookings(now, tenants, steps);
         if now >= self.last_reserved {
             self.counts = None;
         }

@@ -208,7 +208,7 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         self.reserved_ends.remove(place);
     }
 
-    fn keep_up(&mut self, now: Time, _: &mut Vec<Step>) -> bool {
+    fn advance_bookings(&mut self, now: Time, _: &mut Vec<Step>) -> bool {
         let before = self.reserved_ends.len();
         while self.reserved_ends.pop_front_if(|end| *end <= now).is_some() {}
         let anything_ended = self.reserved_ends.len() < before;

@@ -54,7 +54,7 @@ pub(super) trait NodePool: Clone + Send + 'static {
     fn add_booking(&mut self, now: Time, booking: &Reserved);
     fn release_booking(&mut self, now: Time, booking: &Reserved);
     /// Lets bookings begin and end; true if anything may have become free.
-    fn keep_up(&mut self, now: Time, steps: &mut Vec<Step>) -> bool;
+    fn advance_bookings(&mut self, now: Time, steps: &mut Vec<Step>) -> bool;
     fn next_wake(&self, is_anybody_waiting: bool) -> Option<Time>;
     /// Latest ends of running jobs, ascending.
     fn running_ends(&self) -> &[(Time, TaskId, u32)];
@@ -198,7 +198,7 @@ impl<S: NodePool> Policy for Easy<S> {
     }
 
     fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
-        if self.supply.keep_up(now, steps) {
+        if self.supply.advance_bookings(now, steps) {
             self.look_anew();
         }
     }

@@ -55,7 +55,12 @@ impl Labels {
     }
 
     /// Frees the nodes of ended bookings, and sets aside those of bookings that begin: jobs on them move.
-    pub fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
+    pub fn advance_bookings<'a>(
+        &mut self,
+        now: Time,
+        tenants: impl Iterator<Item = Tenant<'a>>,
+        steps: &mut Vec<Step>,
+    ) {
         let free = &mut self.free;
         self.aside.retain(|booking| {
             let over = booking.until <= now;

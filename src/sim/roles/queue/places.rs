@@ -105,7 +105,12 @@ impl<P: NodePlan> Places<P> {
         self.plan.release_booking(booking);
     }
 
-    pub fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
-        self.plan.keep_up(now, tenants, steps);
+    pub fn advance_bookings<'a>(
+        &mut self,
+        now: Time,
+        tenants: impl Iterator<Item = Tenant<'a>>,
+        steps: &mut Vec<Step>,
+    ) {
+        self.plan.advance_bookings(now, tenants, steps);
     }
 }

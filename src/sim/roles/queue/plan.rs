@@ -49,7 +49,7 @@ pub(super) trait NodePlan: Clone + Send + 'static {
     fn add_booking(&mut self, booking: &Reserved);
     /// Frees the rest of a booking.
     fn release_booking(&mut self, booking: &Reserved);
-    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
+    fn advance_bookings<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
     fn next_booking_change(&self) -> Option<Time>;
 }
 
@@ -138,7 +138,7 @@ impl NodePlan for Calendar {
 
     fn release_booking(&mut self, _: &Reserved) {}
 
-    fn keep_up<'a>(&mut self, _: Time, _: impl Iterator<Item = Tenant<'a>>, _: &mut Vec<Step>) {}
+    fn advance_bookings<'a>(&mut self, _: Time, _: impl Iterator<Item = Tenant<'a>>, _: &mut Vec<Step>) {}
 
     fn next_booking_change(&self) -> Option<Time> {
         None
@@ -226,8 +226,8 @@ impl NodePlan for Counted {
         self.labels.release(booking);
     }
 
-    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
-        self.labels.keep_up(now, tenants, steps);
+    fn advance_bookings<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
+        self.labels.advance_bookings(now, tenants, steps);
     }
 
     fn give_back(&mut self, nodes: &NodeSet) {

@@ -275,7 +275,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
             until: *until,
             nodes,
         });
-        self.places.keep_up(now, tenants, steps);
+        self.places.advance_bookings(now, tenants, steps);
     }
 
     fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {

@@ -138,7 +138,7 @@ impl Policy for SlotList {
     fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
         let tenants =
             self.running.iter_mut().map(|RunningJob { until, job, nodes }| Tenant { job: *job, until: *until, nodes });
-        self.labels.keep_up(now, tenants, steps);
+        self.labels.advance_bookings(now, tenants, steps);
     }
 
     fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {

@@ -225,14 +225,14 @@ impl Site {
                 self.put_down(now, &mut moved, out);
             }
             match order {
-                SiteOrder::Start(start) => self.take_on(now, start, out),
+                SiteOrder::Start(start) => self.accept_start(now, start, out),
                 SiteOrder::Finish(task) => self.finish(now, task, out),
                 SiteOrder::Send(to, message) => out.send(to, message),
                 SiteOrder::Log(record) => out.log(record),
                 SiteOrder::Drop { task, sender } => self.drop_coming(task, sender),
                 SiteOrder::Abandon(task) => self.abandon(task, out),
-                SiteOrder::Lose(task) => self.take_off(now, task, Record::Lost { task, saved: Span::ZERO }, out),
-                SiteOrder::Requeue(task) => self.take_off(now, task, Record::Requeued { task }, out),
+                SiteOrder::Lose(task) => self.take_off_nodes(now, task, Record::Lost { task, saved: Span::ZERO }, out),
+                SiteOrder::Requeue(task) => self.take_off_nodes(now, task, Record::Requeued { task }, out),
                 SiteOrder::Kill(task) => self.cut_short(now, task, Record::Killed { task }, out),
                 SiteOrder::Preempt(task) => self.cut_short(now, task, Record::Preempted { task }, out),
                 SiteOrder::Suspend(task) => self.suspend(now, task, out),
@@ -266,7 +266,7 @@ impl Site {
     }
 
     /// Takes a task off its nodes, and logs the reason. Its sender is not told.
-    fn take_off(&mut self, now: Time, task: TaskId, why: Record, out: &mut Out) {
+    fn take_off_nodes(&mut self, now: Time, task: TaskId, why: Record, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
         self.log_checkpoints(now, slot, false, out);
         self.tasks.finish(slot);
@@ -348,7 +348,7 @@ impl Site {
         }
     }
 
-    fn take_on(&mut self, now: Time, start: Start, out: &mut Out) {
+    fn accept_start(&mut self, now: Time, start: Start, out: &mut Out) {
         let settled = start.ending == Ending::Settled;
         assert!(settled || !self.is_quiet, "task {} is not settled by a manager that settles all tasks", start.task);
         assert!(start.share == 1.0 || !settled, "task {} shares its nodes, so its end is not settled", start.task);
@@ -379,7 +379,7 @@ impl Site {
 
     /// Sets a timer for the next event or decision, which is in the next step if nothing was decided in this one.
     /// `earliest` is the promise of the causes of this batch; everything else has timers of its own.
-    fn come_back(&mut self, now: Time, earliest: Time, has_decided: bool, out: &mut Out) {
+    fn set_next_timer(&mut self, now: Time, earliest: Time, has_decided: bool, out: &mut Out) {
         while self.due.peek().is_some_and(|Reverse(due)| self.is_void(due)) {
             self.due.pop();
         }
@@ -453,7 +453,7 @@ impl Actor<Message, Record> for Site {
             earliest = earliest.min(floor);
         }
         if is_outdated {
-            return self.come_back(now.time, earliest, true, out);
+            return self.set_next_timer(now.time, earliest, true, out);
         }
         let decides = now.step >= self.manager.decides_from() || !self.manager.has_waiting();
         if decides {
@@ -461,6 +461,6 @@ impl Actor<Message, Record> for Site {
             self.manager.decide_orders(now.time, &self.tasks, &mut self.orders);
             self.carry_out(now.time, out);
         }
-        self.come_back(now.time, earliest, decides, out);
+        self.set_next_timer(now.time, earliest, decides, out);
     }
 }

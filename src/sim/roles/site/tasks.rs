@@ -53,7 +53,7 @@ pub enum TaskState {
     Suspended,
 }
 
-/// End of a stint as things stand, and true if the task is killed then.
+/// Expected end of a stint if nothing changes until then, and true if the task is killed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outlook {
     pub end: Time,

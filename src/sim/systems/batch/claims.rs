@@ -42,7 +42,7 @@ impl NodeClaims {
     }
 
     /// True if no other claims some of these nodes for some of that time, with or without room.
-    pub fn leave(&self, wanted: &Reserved) -> bool {
+    pub fn no_claim_meets(&self, wanted: &Reserved) -> bool {
         !self.standing.iter().any(|other| other.held.meets(wanted))
     }
 
@@ -65,7 +65,7 @@ impl NodeClaims {
         let Some(place) = self.standing.iter().position(|claim| claim.task == Some(task)) else { return };
         let held = self.standing.remove(place).held;
         if !self.down.is_empty() || self.keep_waiting(now) {
-            return self.settle(now, running, policy);
+            return self.correct_calendar(now, running, policy);
         }
         if let Some(place) =
             self.entered.iter().position(|entered| entered.until == held.until && entered.nodes == held.nodes)
@@ -77,7 +77,7 @@ impl NodeClaims {
     /// Sets the failed nodes; all others are up.
     pub fn set_down_nodes(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
         self.down = down.to_vec();
-        self.settle(now, running, policy);
+        self.correct_calendar(now, running, policy);
     }
 
     /// True if a claim has no room at its time.
@@ -105,7 +105,7 @@ impl NodeClaims {
     /// Corrects the policy's calendar, given the running jobs of the queue with their ends.
     ///
     /// O(C² + D C) for `C` claims and `D` times at which nodes are expected back.
-    pub fn settle(&mut self, now: Time, running: &[(Time, u32)], policy: &mut dyn Policy) {
+    pub fn correct_calendar(&mut self, now: Time, running: &[(Time, u32)], policy: &mut dyn Policy) {
         self.forget(now);
         if self.counts {
             self.make_room(now, running);

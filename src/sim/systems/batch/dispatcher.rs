@@ -264,7 +264,7 @@ impl Dispatcher {
         }
     }
 
-    fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
+    fn handle_recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // An answer without a request changes nothing.
         let Some(live) =
@@ -289,7 +289,7 @@ impl Dispatcher {
     }
 
     /// Hands a job to its site when its input has arrived there.
-    fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
+    fn handle_provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.get_mut(&job).expect("a job that waits for its input is live");
         if live.is_recalled {
             let losses = live.losses;
@@ -350,7 +350,7 @@ impl Dispatcher {
         live.report_end(job, out);
     }
 
-    fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
+    fn handle_end(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         let Some(live) = self.live.get_mut(&job).filter(|live| live.is_given_to(from, now, &self.places)) else {
             return;
@@ -470,9 +470,9 @@ impl Actor<Message, Record> for Dispatcher {
                     stager.take_landing(event.from, landed);
                 }
             }
-            for staged in stager.arrived(now, out) {
+            for staged in stager.take_arrived(now, out) {
                 match staged {
-                    Staged::Input(job) => self.provided(now, job, out),
+                    Staged::Input(job) => self.handle_provided(now, job, out),
                     Staged::Output(job) => self.complete_job(job, out),
                 }
             }
@@ -483,7 +483,7 @@ impl Actor<Message, Record> for Dispatcher {
         let mut handed_in = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),
+                Cause::Message(Message::Ended(ended)) => self.handle_end(now, event.from, ended, out),
                 Cause::Message(Message::Lost(one)) => lost.push((event.from, one)),
                 Cause::Message(Message::Declined(declined)) => self.declined(now, event.from, declined, out),
                 Cause::Message(Message::Recall(recall)) if !self.is_site(event.from) => {
@@ -499,7 +499,7 @@ impl Actor<Message, Record> for Dispatcher {
         // A site that knows of a loss beforehand sends it in the order of starts.
         lost.sort_by_key(|(_, lost)| lost.task);
         lost.into_iter().for_each(|(site, lost)| self.handle_loss(now, site, lost, out));
-        recalled.into_iter().for_each(|(site, answer)| self.recalled(now, site, answer, out));
+        recalled.into_iter().for_each(|(site, answer)| self.handle_recalled(now, site, answer, out));
         recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));
         // In the order of submission, for any latency, and of numbers within an instant.
         if handed_in.len() > 1 {

@@ -53,7 +53,7 @@ impl QueueManager {
         }
     }
 
-    /// Like this desk, at a site with so many nodes that fail, some of which are reserved, as its policy knows.
+    /// Like this desk, at a site with this many nodes, which fail, some of which are reserved, as its policy knows.
     pub fn with_outages(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> QueueManager {
         let remedy = QueueFailureHandling::new(fails, nodes, &*self.policy, reserved);
         QueueManager { remedy: Some(remedy), ..self }
@@ -103,7 +103,7 @@ impl QueueManager {
         let held = match wanted {
             Some(held) if self.has_room(now, &held) => held,
             refused => {
-                let free = refused.map_or_else(NodeSet::default, |held| self.free(now, &held, site));
+                let free = refused.map_or_else(NodeSet::default, |held| self.choosable_nodes(now, &held, site));
                 return orders.push(SiteOrder::Send(sender, Message::Booked(Booked::refused(task, &free))));
             }
         };
@@ -126,7 +126,7 @@ impl QueueManager {
 
     /// The nodes from which a task that cannot have its own could choose others for the same time; empty, if there are
     /// too few.
-    fn free(&self, now: Time, held: &Reserved, site: &Tasks) -> NodeSet {
+    fn choosable_nodes(&self, now: Time, held: &Reserved, site: &Tasks) -> NodeSet {
         let mut free = NodeSet::all(site.total());
         free.subtract(&self.policy.taken_nodes(held.from, held.until));
         self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().nodes_claimed(held.from, held.until)));
@@ -135,11 +135,12 @@ impl QueueManager {
     }
 
     fn has_room(&self, now: Time, wanted: &Reserved) -> bool {
-        self.policy.has_room(now, wanted) && self.remedy.as_ref().is_none_or(|remedy| remedy.claims().leave(wanted))
+        self.policy.has_room(now, wanted)
+            && self.remedy.as_ref().is_none_or(|remedy| remedy.claims().no_claim_meets(wanted))
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
-    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
+    fn handle_provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
         let Some(booking) = self.booked.of(sender, task).filter(|booking| now < booking.held.until) else { return };
         let fails = self.remedy.is_some();
         let begins = booking.held.from <= now;
@@ -259,7 +260,7 @@ impl Manager for QueueManager {
                 self.queue(now, site, task, work);
             }
             Message::Book(book) => self.book(now, sender, book, site, orders),
-            Message::Provided(Provided { task }) => self.provided(now, sender, task, orders),
+            Message::Provided(Provided { task }) => self.handle_provided(now, sender, task, orders),
             Message::Recall(Recall { task }) => self.recall(now, sender, task, site, orders),
             Message::Hold(hold) => self.booked.hold(now, sender, &hold),
             Message::Release(Release { task }) => self.release(now, sender, task),

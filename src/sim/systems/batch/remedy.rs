@@ -49,7 +49,7 @@ impl QueueFailureHandling {
         QueueFailureHandling { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
     }
 
-    /// Duration of a span of work on so many nodes, with its checkpoints.
+    /// Duration of a span of work on this many nodes, with its checkpoints.
     pub fn with_checkpoints(&self, work: Span, nodes: u32) -> Span {
         self.attempts.with_checkpoints(work, nodes)
     }
@@ -61,7 +61,7 @@ impl QueueFailureHandling {
         Loss { is_reported: loss.is_reported || work.goes_back, ..loss }
     }
 
-    /// The loss rule of a booking of so many nodes: its sender is told of the loss.
+    /// The loss rule of a booking of this many nodes: a loss is reported to the sender.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
         self.attempts.starts_for_giver(nodes)
     }
@@ -70,7 +70,7 @@ impl QueueFailureHandling {
     pub fn ends(&mut self, now: Time, task: TaskId, policy: &mut dyn Policy) {
         self.running.remove(&task);
         if self.claims.keep_waiting(now) {
-            self.claims.settle(now, &self.widths(), policy);
+            self.claims.correct_calendar(now, &self.widths(), policy);
         }
     }
 

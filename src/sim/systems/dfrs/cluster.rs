@@ -313,7 +313,7 @@ impl Cluster {
                         misses = 0;
                         continue;
                     }
-                    failures.note(&need);
+                    failures.add_failure(&need);
                 }
                 misses += 1;
                 if misses > patience {
@@ -387,7 +387,7 @@ impl Cluster {
         let (mapping, target) = stretch::map_jobs(up.count(), &jobs, &order, &ages, self.rules.sort);
         self.put_all(now, &kept, mapping, &up);
         let ages: Vec<stretch::Age> = self.running().map(age).collect();
-        let mapped = self.mapped();
+        let mapped = self.running_places();
         Some(match self.rules.optimise {
             Optimise::Avg => stretch::average_yields(self.nodes, &mapped, &ages, target),
             Optimise::Min | Optimise::Max => stretch::maximum_yields(self.nodes, &mapped, &ages, target),
@@ -497,8 +497,8 @@ impl Cluster {
     /// Yields of the running jobs.
     fn yields(&self) -> Vec<f64> {
         match self.rules.optimise {
-            Optimise::Avg => yields::average_yields(self.nodes, &self.mapped()),
-            Optimise::Min | Optimise::Max => yields::minimum_yields(self.nodes, &self.mapped()),
+            Optimise::Avg => yields::average_yields(self.nodes, &self.running_places()),
+            Optimise::Min | Optimise::Max => yields::minimum_yields(self.nodes, &self.running_places()),
         }
     }
 
@@ -513,12 +513,12 @@ impl Cluster {
         }
     }
 
-    fn mapped(&self) -> Vec<(&Need, &TaskPlaces)> {
+    fn running_places(&self) -> Vec<(&Need, &TaskPlaces)> {
         self.running().map(|live| (&live.need, &live.places)).collect()
     }
 
     fn room(&self) -> NodeLoads {
-        NodeLoads::with_jobs(self.nodes, &self.down, self.mapped())
+        NodeLoads::with_jobs(self.nodes, &self.down, self.running_places())
     }
 
     /// Some of the live jobs from highest to lowest priority.

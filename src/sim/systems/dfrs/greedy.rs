@@ -86,7 +86,7 @@ impl Failures {
         self.0.iter().any(|(tasks, memory)| *tasks <= need.tasks && *memory <= need.memory)
     }
 
-    pub fn note(&mut self, need: &Need) {
+    pub fn add_failure(&mut self, need: &Need) {
         self.0.retain(|(tasks, memory)| *tasks < need.tasks || *memory < need.memory);
         self.0.push((need.tasks, need.memory));
     }

@@ -100,7 +100,7 @@ impl Planner {
         self.jobs.kept()
     }
 
-    fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
+    fn accept_job(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
         // The log holds valid jobs only, each with a number of its own.
         if job.check().is_err() || self.jobs.know(job.id) {
             return refuse_job(out, job.id, user);
@@ -136,7 +136,7 @@ impl Planner {
         (state.phase == WorkflowPhase::Running && self.sites[state.placed.site as usize].0 == site).then_some(number)
     }
 
-    fn end(&mut self, ended: Ended, from: ActorId, now: Time, out: &mut Out) {
+    fn handle_end(&mut self, ended: Ended, from: ActorId, now: Time, out: &mut Out) {
         let Some(number) = self.running_at(from, ended.task) else { return };
         let task = ended.task.index;
         let live = &mut self.jobs[number];
@@ -153,7 +153,7 @@ impl Planner {
                 Policy::Heft | Policy::NetworkHeft => self.hand_on(number, task, now, out),
             }
         }
-        self.leave(number, task, now, out);
+        self.free_cores_of(number, task, now, out);
         self.jobs.forget_if_over(number);
     }
 
@@ -172,7 +172,7 @@ impl Planner {
         state.phase = WorkflowPhase::Done;
         self.timetable.give_back(&state.placed, live.planned_at);
         self.give_up(number, now, out);
-        self.leave(number, task, now, out);
+        self.free_cores_of(number, task, now, out);
         self.jobs.forget_if_over(number);
     }
 
@@ -197,13 +197,13 @@ impl Planner {
             let before = turns.len();
             turns.retain(|turn| turn.job != number);
             if turns.len() < before {
-                self.turn(core, now, out);
+                self.start_next(core, now, out);
             }
         }
     }
 
     /// Frees the cores of a task that has ended or has been given up.
-    fn leave(&mut self, number: u32, task: u32, now: Time, out: &mut Out) {
+    fn free_cores_of(&mut self, number: u32, task: u32, now: Time, out: &mut Out) {
         let live = &mut self.jobs[number];
         let placed = &mut live.tasks[task as usize].placed;
         if self.rules.policy == Policy::BestEffort {
@@ -211,7 +211,7 @@ impl Planner {
         }
         for core in std::mem::take(&mut placed.cores) {
             self.cores[core as usize].busy = false;
-            self.turn(core as usize, now, out);
+            self.start_next(core as usize, now, out);
         }
     }
 
@@ -255,8 +255,8 @@ impl Planner {
         match state.placed.cores.first() {
             // In a plan it has no turn any more.
             Some(_) if live.is_removed => {}
-            Some(&core) => self.turn(core as usize, now, out),
-            None if live.is_removed => self.leave(job, task, now, out),
+            Some(&core) => self.start_next(core as usize, now, out),
+            None if live.is_removed => self.free_cores_of(job, task, now, out),
             None => self.run(job, task, now, out),
         }
     }
@@ -316,7 +316,7 @@ impl Planner {
             }
         }
         for core in touched {
-            self.turn(core as usize, now, out);
+            self.start_next(core as usize, now, out);
         }
     }
 
@@ -336,7 +336,7 @@ impl Planner {
     }
 
     /// Starts the next task that is planned on a core, if possible.
-    fn turn(&mut self, core: usize, now: Time, out: &mut Out) {
+    fn start_next(&mut self, core: usize, now: Time, out: &mut Out) {
         let Some(&PlannerTurn { job, task, .. }) = self.cores[core].turns.last() else { return };
         let state = &self.jobs[job].tasks[task as usize];
         let cores = &state.placed.cores;
@@ -366,20 +366,20 @@ impl Actor<Message, Record> for Planner {
                 self.carrier.take_landing(event.from, landed);
             }
         }
-        for (job, edge) in self.carrier.arrived(time, out) {
+        for (job, edge) in self.carrier.take_arrived(time, out) {
             self.arrive(job, edge, time, out);
         }
         let mut submitted = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Message(Message::Ended(ended)) => self.end(ended, event.from, time, out),
+                Cause::Message(Message::Ended(ended)) => self.handle_end(ended, event.from, time, out),
                 Cause::Message(Message::Lost(lost)) => self.handle_loss(lost, event.from, time, out),
                 Cause::Message(Message::Submit(submit)) => submitted.push((submit.job, event.from)),
                 _ => {}
             }
         }
         for (job, user) in submitted {
-            self.take_in(job, user, time, out);
+            self.accept_job(job, user, time, out);
         }
         if self.rules.policy == Policy::BestEffort {
             self.dispatch(time, out);

@@ -126,7 +126,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
 
     fn play(mut self) -> Replay {
         for core in 0..self.begun.len() {
-            self.turn(core);
+            self.start_next(core);
         }
         self.start();
         let mut arrived = Vec::new();
@@ -155,7 +155,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
     }
 
     /// Starts the next task of a core, if its inputs are there.
-    fn turn(&mut self, core: usize) {
+    fn start_next(&mut self, core: usize) {
         if let Some(&task) = self.schedule.sequences[core].get(self.begun[core] as usize) {
             self.elsewhere[task as usize] -= 1;
             self.check_startable(task);
@@ -199,7 +199,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
             }
             for &core in &self.schedule.placed[task as usize].cores {
                 self.begun[core as usize] += 1;
-                self.turn(core as usize);
+                self.start_next(core as usize);
             }
         }
     }

@@ -189,7 +189,7 @@ impl Auctioneer {
         let mut ended = std::mem::take(&mut self.gathered.ended);
         ended.sort_unstable();
         for (task, site) in ended.drain(..) {
-            self.end(task, site, now, out);
+            self.handle_end(task, site, now, out);
         }
         self.gathered.ended = ended;
         let mut lost = std::mem::take(&mut self.gathered.lost);
@@ -202,7 +202,7 @@ impl Auctioneer {
         let mut submitted = std::mem::take(&mut self.gathered.submitted);
         submitted.sort_by_key(|(job, user)| (job.id, *user));
         for (job, user) in submitted.drain(..) {
-            self.take_in(job, user, now, out);
+            self.accept_job(job, user, now, out);
         }
         self.gathered.submitted = submitted;
         self.remove_what_is_due(now, out);
@@ -221,7 +221,7 @@ impl Auctioneer {
 /// Handlers of the events of an instant, in their order.
 impl Auctioneer {
     /// Handles the end of a task. A peer may report tasks that do not run there; such a message is ignored.
-    fn end(&mut self, id: TaskId, site: ActorId, now: Time, out: &mut Out) {
+    fn handle_end(&mut self, id: TaskId, site: ActorId, now: Time, out: &mut Out) {
         let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
         let task = id.index as usize;
@@ -242,7 +242,7 @@ impl Auctioneer {
             out.send(live.user, Message::Outcome(Outcome { job: id.job, verdict: Verdict::Completed }));
         }
         let is_removed = live.removed;
-        if !self.let_go(slot) && !is_removed {
+        if !self.drop_if_idle(slot) && !is_removed {
             self.release_successors(TaskHandle { job: slot, task: id.index }, now, out);
         }
     }
@@ -261,7 +261,7 @@ impl Auctioneer {
         live.running -= 1;
         let is_tried_again = failing.record_loss(id, saved, cluster);
         if live.removed {
-            self.let_go(slot);
+            self.drop_if_idle(slot);
             return;
         }
         self.enqueue(TaskHandle { job: slot, task: id.index }, now);
@@ -316,7 +316,7 @@ impl Auctioneer {
         }
     }
 
-    fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
+    fn accept_job(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
         let Some((graph, figures)) = self.measure_job(&job, now) else {
             // The log holds valid jobs only: an invalid one must not enter its sums.
             return out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
@@ -399,11 +399,11 @@ impl Auctioneer {
                 self.dequeue(handle, JobPhase::Awaiting);
             }
         }
-        self.let_go(slot);
+        self.drop_if_idle(slot);
     }
 
     /// Drops a job without a task to wait for; true if it was dropped.
-    fn let_go(&mut self, slot: u32) -> bool {
+    fn drop_if_idle(&mut self, slot: u32) -> bool {
         let over = self.jobs[slot as usize].take_if(|live| live.is_over());
         if let Some(live) = &over {
             self.policy.forget_job(live.job.id);
@@ -479,7 +479,7 @@ impl Auctioneer {
 
     /// Starts the tasks whose last input has arrived.
     fn take_delivered(&mut self, now: Time, out: &mut Out) {
-        let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now, out)).unwrap_or_default();
+        let loads = self.carrier.as_mut().map(|carrier| carrier.take_arrived(now, out)).unwrap_or_default();
         for DataLoad { handle, edge } in loads {
             let live = self.live_mut(handle);
             let Edge { from, to, .. } = live.job.edges[edge as usize];

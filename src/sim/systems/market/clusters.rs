@@ -28,9 +28,9 @@ pub(super) struct Clusters {
 /// The clusters of one kind.
 #[derive(Debug)]
 struct OfKind {
-    /// Their indices, ascending.
+    /// Indices of the clusters, ascending.
     clusters: Vec<usize>,
-    /// Their free cores.
+    /// Free cores of the clusters.
     free: Roomiest,
     cores: u64,
     /// The cores of the largest one.
@@ -102,7 +102,7 @@ impl Clusters {
         self.of_kind(kind).is_some_and(|of_kind| of_kind.largest >= cores)
     }
 
-    /// True if some cluster has so many free cores now.
+    /// True if some cluster has this many free cores now.
     pub fn has_free(&self, kind: Kind, cores: u32) -> bool {
         self.of_kind(kind).is_some_and(|of_kind| !of_kind.clusters.is_empty() && of_kind.free.most() >= cores)
     }

@@ -101,14 +101,14 @@ impl Customer {
     /// Takes up all jobs whose submission time has come.
     fn keep_calendar(&mut self, now: Time, out: &mut Out) {
         while let Some(next) = self.negotiated.pop_front_if(|next| next.job.arrive <= now) {
-            self.take_up(now, next, out);
+            self.begin_negotiation(now, next, out);
         }
         if let Some(next) = self.negotiated.front() {
             self.open_actions.wake_at(next.job.arrive, Alarm::Calendar, out);
         }
     }
 
-    fn take_up(&mut self, now: Time, next: NegotiatedJob, out: &mut Out) {
+    fn begin_negotiation(&mut self, now: Time, next: NegotiatedJob, out: &mut Out) {
         let NegotiatedJob { job, site, .. } = next;
         let pinned = site.and_then(|site| self.world.provider_of(site));
         let id = job.id;
@@ -141,7 +141,7 @@ impl Customer {
             self.followers.remove(&over);
         }
         let job = Arc::new(Job { arrive: now, ..(*next.job).clone() });
-        self.take_up(now, NegotiatedJob { job, ..next }, out);
+        self.begin_negotiation(now, NegotiatedJob { job, ..next }, out);
     }
 
     /// Lets the strategy of a job act, if the job is live.
@@ -179,7 +179,7 @@ impl Customer {
         self.open_actions.wake_at(now + lasts, Alarm::Back, out);
     }
 
-    fn come_back(&mut self, now: Time, out: &mut Out) {
+    fn restart_process(&mut self, now: Time, out: &mut Out) {
         self.is_down = false;
         let jobs: Vec<JobId> = self.live.keys().copied().collect();
         for job in jobs {
@@ -201,11 +201,11 @@ impl Customer {
             context.run.at_sites().into_iter().for_each(|other| context.recall(other));
         });
         self.live.entry(task.job).and_modify(|live| live.is_doomed = true);
-        self.bury(now, task.job, out);
+        self.give_up_lost_job(now, task.job, out);
     }
 
     /// Gives up a job with a lost task, and all its bookings, if none of its tasks is at a site any more.
-    fn bury(&mut self, now: Time, job: JobId, out: &mut Out) {
+    fn give_up_lost_job(&mut self, now: Time, job: JobId, out: &mut Out) {
         let Some(live) = self.live.get_mut(&job).filter(|live| live.is_doomed && live.run.at_sites().is_empty()) else {
             return;
         };
@@ -242,14 +242,14 @@ impl Customer {
         }
     }
 
-    fn ended(&mut self, now: Time, task: TaskId, out: &mut Out) {
+    fn handle_end(&mut self, now: Time, task: TaskId, out: &mut Out) {
         if let Some(live) = self.live.get_mut(&task.job).filter(|live| live.is_doomed) {
-            live.run.ended(task.index);
-            return self.bury(now, task.job, out);
+            live.run.record_end(task.index);
+            return self.give_up_lost_job(now, task.job, out);
         }
         let mut freed = Vec::new();
         self.act_on_job(now, task.job, out, |_, context| {
-            let Some((transfers, next)) = context.run.ended(task.index) else { return };
+            let Some((transfers, next)) = context.run.record_end(task.index) else { return };
             context.ship(transfers);
             freed = next;
         });
@@ -330,17 +330,17 @@ impl Customer {
                 if !live.run.is_at(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
-                self.ended(now, task, out);
+                self.handle_end(now, task, out);
             }
             // The site has announced its longest run time and its number of processors.
             Message::Barred(_) => return Err(Fault::Unwilling),
-            answer => return self.answered(now, provider, answer, out),
+            answer => return self.handle_answer(now, provider, answer, out),
         }
         Ok(())
     }
 
     /// Handles an answer to a request of the user.
-    fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
+    fn handle_answer(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
         match answer {
             Message::Informed(informed) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, informed.number));
@@ -386,14 +386,14 @@ impl Customer {
             Message::Recalled(recalled) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Recall(provider, recalled.task));
                 self.check_asked(pending)?;
-                self.recalled(now, provider, recalled, out)?;
+                self.handle_recalled(now, provider, recalled, out)?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn recalled(&mut self, now: Time, provider: usize, recalled: Recalled, out: &mut Out) -> Result<(), Fault> {
+    fn handle_recalled(&mut self, now: Time, provider: usize, recalled: Recalled, out: &mut Out) -> Result<(), Fault> {
         let Recalled { task, in_time, losses } = recalled;
         let Some(live) = self.live.get_mut(&task.job).filter(|live| live.run.is_at(task.index, provider)) else {
             return Ok(());
@@ -413,7 +413,7 @@ impl Customer {
             out.log(Record::Withdrawn { task });
         }
         self.act_on_job(now, task.job, out, |strategy, context| strategy.task_recalled(task.index, in_time, context));
-        self.bury(now, task.job, out);
+        self.give_up_lost_job(now, task.job, out);
         Ok(())
     }
 
@@ -443,9 +443,9 @@ impl Customer {
         order
     }
 
-    fn arrived(&mut self, now: Time, task: TaskId, out: &mut Out) {
+    fn handle_arrival(&mut self, now: Time, task: TaskId, out: &mut Out) {
         self.act_on_job(now, task.job, out, |_, context| {
-            context.run.arrived(task.index);
+            context.run.record_arrival(task.index);
             context.enter(task.index);
         });
     }
@@ -469,11 +469,11 @@ impl Planner for Customer {
             for alarm in due.remove() {
                 match alarm {
                     Alarm::Crash => self.crash(now, out),
-                    Alarm::Back => self.come_back(now, out),
+                    Alarm::Back => self.restart_process(now, out),
                     _ if self.is_down => self.late.push(alarm),
                     Alarm::Calendar => self.keep_calendar(now, out),
                     Alarm::Follows(over) => self.follows(now, over, out),
-                    Alarm::Arrived(task) => self.arrived(now, task, out),
+                    Alarm::Arrived(task) => self.handle_arrival(now, task, out),
                     Alarm::Strategy(job, token) => {
                         self.act_on_job(now, job, out, |strategy, context| strategy.timer_due(token, context));
                     }
@@ -494,7 +494,7 @@ impl Planner for Customer {
         }
         if let Message::Landed(Landed { load }) = message {
             let task = if self.world.is_exchange(from) { self.open_actions.loads.remove(&load) } else { None };
-            return task.into_iter().for_each(|task| self.arrived(now, task, out));
+            return task.into_iter().for_each(|task| self.handle_arrival(now, task, out));
         }
         let Some(provider) = self.world.provider_of(from) else { return };
         if let Err(fault) = self.take_message(now, provider, message, out) {
@@ -514,7 +514,7 @@ impl Planner for Customer {
                 }
             });
         }
-        self.open_actions.sent.pass();
+        self.open_actions.sent.end_instant();
     }
 }
 

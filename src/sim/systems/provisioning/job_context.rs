@@ -185,7 +185,7 @@ impl JobContext<'_> {
     }
 
     /// Asks a provider. The answer carries the returned number.
-    pub fn ask(&mut self, provider: usize, query: Query) -> u64 {
+    pub fn send_query(&mut self, provider: usize, query: Query) -> u64 {
         let number = self.open_actions.number();
         self.expect_reply(PendingKey::Answer(provider, number), provider, RequestKind::Query(query));
         self.out.send(self.world.providers[provider].site, Message::Inquire(Inquire { number, query }));
@@ -262,7 +262,7 @@ impl JobContext<'_> {
         self.ship(transfers);
         let at = Time::from_micros(start.micros().saturating_sub(way.micros()));
         if at > self.now {
-            self.run.hold_back(task);
+            self.run.add_delay(task);
             self.open_actions.wake_at(at, Alarm::Arrived(self.run.id(task)), self.out);
         }
         self.enter(task);
@@ -297,7 +297,7 @@ impl JobContext<'_> {
 
     /// Enters a task into its site's queue or booking, if its time has come.
     pub(super) fn enter(&mut self, task: u32) {
-        let Some(assignment) = self.run.enter(task) else { return };
+        let Some(assignment) = self.run.enter_if_ready(task) else { return };
         let reports_start = assignment.reports_start();
         let Assignment { provider, within, padded, .. } = assignment;
         let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));

@@ -53,7 +53,7 @@ impl PendingReplies {
     pub fn add(&mut self, asked: Time, by: Time, key: PendingKey, pending: PendingReply, out: &mut Out) {
         self.open.entry(key).or_default().push_back(Since { asked, by, pending });
         self.due.insert((by, key));
-        self.look_after(by, out);
+        self.check_after(by, out);
     }
 
     /// Settles an answer: the time and the subject of its question. None if no question is open.
@@ -80,7 +80,7 @@ impl PendingReplies {
         if by < now {
             return Some(key.provider());
         }
-        self.look_after(by, out);
+        self.check_after(by, out);
         None
     }
 
@@ -91,7 +91,7 @@ impl PendingReplies {
 
     /// An answer that is due at a time may arrive at any step of it, so the check comes later. Its timer is quiet: the
     /// user sends nothing in reaction, so the hub need not wait for it.
-    fn look_after(&mut self, by: Time, out: &mut Out) {
+    fn check_after(&mut self, by: Time, out: &mut Out) {
         let at = by + Span::from_micros(1);
         if self.watch.is_none_or(|watch| watch > at) {
             self.watch = Some(at);

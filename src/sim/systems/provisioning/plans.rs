@@ -212,7 +212,7 @@ impl<'a> PlanningMoment<'a> {
             let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.providers[place].time(span));
             // A job that the site refuses is given up.
             if sites[place].submit(task.cores, walltime, runtime).is_ok() {
-                sites[place].settle();
+                sites[place].end_instant();
             }
         }
         for site in &mut sites {

@@ -149,18 +149,18 @@ impl Run {
         transfers
     }
 
-    /// Delays a task until a time of its own, which [`Self::arrived`] reports like a transfer.
-    pub fn hold_back(&mut self, task: u32) {
+    /// Delays a task until a time of its own, which [`Self::record_arrival`] reports like a transfer.
+    pub fn add_delay(&mut self, task: u32) {
         self.tasks[task as usize].data += 1;
     }
 
     /// Records that an input of a task has arrived.
-    pub fn arrived(&mut self, task: u32) {
+    pub fn record_arrival(&mut self, task: u32) {
         self.tasks[task as usize].data -= 1;
     }
 
     /// Enters a task without open dependencies, and returns its place.
-    pub fn enter(&mut self, task: u32) -> Option<Assignment> {
+    pub fn enter_if_ready(&mut self, task: u32) -> Option<Assignment> {
         let task = &mut self.tasks[task as usize];
         let is_due = task.before == 0 && task.data == 0 && !task.entered;
         let assignment = task.assignment.clone().filter(|_| is_due)?;
@@ -206,7 +206,7 @@ impl Run {
 
     /// Records the end of a task. Returns the transfers that leave, and the tasks without open predecessors. `None` if
     /// it was not entered.
-    pub fn ended(&mut self, task: u32) -> Option<(Vec<Transfer>, Vec<u32>)> {
+    pub fn record_end(&mut self, task: u32) -> Option<(Vec<Transfer>, Vec<u32>)> {
         let number = task as usize;
         let state = self.tasks.get_mut(number).filter(|state| state.entered && !state.ended)?;
         state.ended = true;

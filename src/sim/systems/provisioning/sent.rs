@@ -30,7 +30,7 @@ struct ProviderLane {
 
 impl SentTasks {
     /// Ends an instant.
-    pub fn pass(&mut self) {
+    pub fn end_instant(&mut self) {
         self.instants += 1;
     }
 
@@ -69,7 +69,7 @@ mod tests {
         let latency = Span::from_secs(2);
         for at in [10, 11, 11, 12] {
             sent.add(0, sent.arrival(second(at), latency), Time::ZERO);
-            sent.pass();
+            sent.end_instant();
         }
         let since = |at: u64| sent.since(0, sent.arrival(second(at), latency));
         assert_eq!([9, 10, 11, 12, 13].map(since), [4, 3, 1, 0, 0]);
@@ -82,7 +82,7 @@ mod tests {
         let asked = sent.arrival(second(10), Span::ZERO);
         sent.add(0, asked, Time::ZERO);
         assert_eq!(sent.since(0, asked), 0);
-        sent.pass();
+        sent.end_instant();
         sent.add(0, sent.arrival(second(10), Span::ZERO), Time::ZERO);
         assert_eq!(sent.since(0, asked), 1);
     }

@@ -74,7 +74,7 @@ impl SiteTrial {
         self.now = to;
     }
 
-    /// Submits a job of a guest now; [`Self::settle`] lets it start.
+    /// Submits a job of a guest now; [`Self::end_instant`] lets it start.
     pub fn submit(&mut self, procs: u32, walltime: Span, runtime: Span) -> Result<u32, Denial> {
         let guest = self.guests;
         let job = guest_task(guest);
@@ -94,7 +94,7 @@ impl SiteTrial {
     }
 
     /// Lets the site react to the guests' actions of this instant.
-    pub fn settle(&mut self) {
+    pub fn end_instant(&mut self) {
         self.pass();
     }
 
@@ -102,7 +102,7 @@ impl SiteTrial {
         self.now = now;
         while let Some(Reverse((_, job))) = self.ends.peek().filter(|Reverse((end, _))| *end <= now).copied() {
             self.ends.pop();
-            self.desk.ended(now, job);
+            self.desk.end_job(now, job);
             if let Some(guest) = guest_of(job) {
                 self.news.push(TrialEvent::Ended(guest, now));
             }
@@ -119,7 +119,7 @@ impl SiteTrial {
 
     fn pass(&mut self) {
         let mut actions = std::mem::take(&mut self.actions);
-        self.desk.pass(self.now, &mut actions);
+        self.desk.run_pass(self.now, &mut actions);
         for action in actions.drain(..) {
             let DeskAction::Start(job) = action else { continue };
             let runtime = self.runtimes.remove(&job).expect("a job that starts has been submitted");
@@ -172,7 +172,7 @@ pub fn best_effort(sites: &mut [SiteTrial], application: &Application) -> Option
             moving.pop_first();
             submit_task(&mut sites[site], site, task, application, &mut guests);
         }
-        sites.iter_mut().for_each(SiteTrial::settle);
+        sites.iter_mut().for_each(SiteTrial::end_instant);
 
         let arrival = moving.keys().next().map(|(at, _)| *at);
         now = sites.iter().filter_map(SiteTrial::due).chain(arrival).min().expect("a workflow under way goes on");
@@ -185,7 +185,7 @@ pub fn best_effort(sites: &mut [SiteTrial], application: &Application) -> Option
                 }
             }
         }
-        ready = way.ended(now, &ended);
+        ready = way.record_ends(now, &ended);
         if way.is_over() {
             return Some(now - began);
         }
@@ -223,7 +223,7 @@ mod tests {
         let mut trial = SiteTrial::new(desk, Arc::new(background));
         trial.advance(second(2));
         let guest = trial.submit(1, Span::from_secs(30), Span::from_secs(4)).unwrap();
-        trial.settle();
+        trial.end_instant();
         let mut other = trial.clone();
         trial.advance(second(100));
         assert_eq!(trial.news, [TrialEvent::Started(guest, second(2)), TrialEvent::Ended(guest, second(6))]);

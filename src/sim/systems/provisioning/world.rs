@@ -157,7 +157,7 @@ fn spare_beyond_walltime(provider: &Provider, task: &Task) -> u64 {
 
 #[cfg(test)]
 impl World {
-    /// Providers of so many processors each, all at the same latency.
+    /// Providers of this many processors each, all at the same latency.
     pub fn with_providers(cores: &[u32], latency: Span) -> World {
         let provider = |(number, cores): (usize, &u32)| Provider {
             site: ActorId(number as u32),

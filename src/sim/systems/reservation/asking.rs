@@ -75,10 +75,10 @@ impl MetaScheduler {
     }
 
     /// Handles the answer of a shared site.
-    pub(super) fn booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
+    pub(super) fn handle_booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
         let job = booked.task.job;
         if self.moving.get(&job).is_some_and(|moving| self.clusters[moving.cluster].site == from) {
-            return self.moved(now, job, &booked, out);
+            return self.handle_booked_move(now, job, &booked, out);
         }
         if self.asked.get(&job).is_none_or(|asked| self.clusters[asked.cluster].site != from) {
             return;
@@ -123,7 +123,7 @@ impl MetaScheduler {
         search.are_named = false;
         if !search.is_latest
             && let Some(latest) = self.latest(now, cluster, &request, start)
-            && let Some(offer) = self.ask(cluster, now, staging, (wanted, shape), &latest)
+            && let Some(offer) = self.find_offer(cluster, now, staging, (wanted, shape), &latest)
         {
             search.is_latest = true;
             return Some(ShapedOffer { cluster, shape, offer });

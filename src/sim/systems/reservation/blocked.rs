@@ -36,7 +36,7 @@ impl Blocked {
                 let mut gone = group.nodes.clone();
                 added.subtract(&group.nodes);
                 gone.subtract(nodes);
-                group.free(now, &gone, calendar);
+                group.unblock(now, &gone, calendar);
                 group.nodes = nodes.clone();
                 fresh.push((*back, added));
             }
@@ -44,7 +44,7 @@ impl Blocked {
         }
         for mut group in before.into_values() {
             let gone = std::mem::take(&mut group.nodes);
-            group.free(now, &gone, calendar);
+            group.unblock(now, &gone, calendar);
         }
         // After all removals, as a node may have moved from one time to another. A node that should be back by now
         // blocks nothing.
@@ -61,7 +61,7 @@ impl Blocked {
     }
 
     /// Blocks nodes of a booking that has been released for this time, which begins now or later.
-    pub fn take_up(&mut self, from: Time, to: Time, nodes: &NodeSet, calendar: &mut Calendar) {
+    pub fn block_released(&mut self, from: Time, to: Time, nodes: &NodeSet, calendar: &mut Calendar) {
         for (back, group) in self.groups.range_mut(from..) {
             let to = to.min(*back);
             let down = group.nodes.intersection(nodes);
@@ -75,7 +75,7 @@ impl Blocked {
 
 impl BlockedGroup {
     /// Removes nodes from the calendar, and drops pieces that are over.
-    fn free(&mut self, now: Time, gone: &NodeSet, calendar: &mut Calendar) {
+    fn unblock(&mut self, now: Time, gone: &NodeSet, calendar: &mut Calendar) {
         self.pieces.retain_mut(|(from, to, nodes)| {
             let freed = nodes.intersection(gone);
             let from = (*from).max(now);

@@ -50,7 +50,7 @@ impl ClusterBook {
     }
 
     /// Replaces the fit policy.
-    pub fn go_by(&mut self, fit: &'static Fit) {
+    pub fn set_fit(&mut self, fit: &'static Fit) {
         self.fit = fit;
     }
 
@@ -169,7 +169,7 @@ impl ClusterBook {
     /// Frees the rest of a booking from a time on, which is now or later; nodes that are down stay blocked.
     pub fn delete(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.calendar.remove(start, end, nodes)?;
-        self.blocked.take_up(start, end, nodes, &mut self.calendar);
+        self.blocked.block_released(start, end, nodes, &mut self.calendar);
         Ok(())
     }
 

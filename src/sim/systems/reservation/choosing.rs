@@ -58,7 +58,9 @@ impl MetaScheduler {
             return self.best_shape(wanted, |meta, shape| {
                 let open: Vec<usize> = open(shape).collect();
                 match open[..] {
-                    [only] => Some((only, meta.ask(only, now, staging, (wanted, shape), &wanted.shaped(shape))?)),
+                    [only] => {
+                        Some((only, meta.find_offer(only, now, staging, (wanted, shape), &wanted.shaped(shape))?))
+                    }
                     _ => meta.find_best(now, staging, (wanted, shape), &open),
                 }
             });

@@ -43,7 +43,7 @@ impl MetaScheduler {
                 match has_it {
                     true if self.recalls.contains_key(&(site, job)) => {}
                     true => self.recall(site, job, out),
-                    false => self.give_back(now, job, out),
+                    false => self.handle_returned(now, job, out),
                 }
             }
         }
@@ -119,7 +119,7 @@ impl MetaScheduler {
             return self.hold(now, job, back, out);
         }
         let live = self.live.remove(&job).expect("it is live");
-        self.free(now, &live);
+        self.free_rest(now, &live);
         if self.clusters[live.cluster].is_shared {
             // It has kept the nodes.
             out.send(from, Message::Release(Release { task: lost.task }));
@@ -131,9 +131,9 @@ impl MetaScheduler {
     }
 
     /// Handles a task that has not started because its nodes are down, and that its site has given back.
-    pub(super) fn give_back(&mut self, now: Time, job: JobId, out: &mut Out) {
+    pub(super) fn handle_returned(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
-        self.free(now, &live);
+        self.free_rest(now, &live);
         let outages = self.clusters[live.cluster].outages.as_ref();
         let moves = outages.is_some_and(|outages| outages.recovery.bookings == Bookings::Move);
         let left = if moves { self.move_on(now, job, live, out) } else { Some(live) };

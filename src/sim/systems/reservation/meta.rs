@@ -216,7 +216,7 @@ impl MetaScheduler {
     }
 
     /// Handles the arrival of a job's input; its user may have cancelled it meanwhile.
-    pub(super) fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
+    pub(super) fn handle_provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         if let Some(moving) = self.moving.get_mut(&job) {
             // The site that accepts the job will be told.
             moving.live.phase = AcceptedPhase::Given;
@@ -293,7 +293,7 @@ impl MetaScheduler {
             && best.as_ref().is_none_or(|(key, _)| bound < *key)
         {
             let number = bound.3;
-            if let Some(offer) = self.ask(number, now, staging, (wanted, shape), request) {
+            if let Some(offer) = self.find_offer(number, now, staging, (wanted, shape), request) {
                 let key = self.clusters[number].key(offer.rank, offer.start, request, number);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
                     best = Some((key, offer));
@@ -306,7 +306,7 @@ impl MetaScheduler {
     }
 
     /// An offer of a cluster for a shape of a request, which may be changed in its times.
-    pub(super) fn ask(
+    pub(super) fn find_offer(
         &mut self,
         number: usize,
         now: Time,
@@ -327,7 +327,7 @@ impl MetaScheduler {
     }
 
     /// Frees the rest of a job's time. The end of a job that was recalled in time is void.
-    fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
+    fn handle_end(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         // Other sites cannot report its end.
         let live = self.live.get(&job);
@@ -335,7 +335,7 @@ impl MetaScheduler {
             return;
         }
         let mut live = self.live.remove(&job).expect("it is live");
-        self.free(now, &live);
+        self.free_rest(now, &live);
         let bringing = self.stager.as_mut().zip(live.staging.as_ref());
         if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
             live.phase = AcceptedPhase::Returning;
@@ -384,7 +384,7 @@ impl MetaScheduler {
             return self.recall(site, job, out);
         }
         let live = self.live.remove(&job).expect("it is live");
-        self.free(now, &live);
+        self.free_rest(now, &live);
         let task = TaskId { job, index: 0 };
         if live.phase == AcceptedPhase::Given {
             out.send(site, Message::Withdraw(Withdraw { task }));
@@ -397,7 +397,7 @@ impl MetaScheduler {
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
-    fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
+    fn handle_recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // Answers without a recall are ignored.
         let btree_map::Entry::Occupied(mut asked) = self.recalls.entry((from, job)) else { return };
@@ -423,14 +423,14 @@ impl MetaScheduler {
             return;
         }
         if !live.is_cancelled {
-            return self.give_back(now, job, out);
+            return self.handle_returned(now, job, out);
         }
         let live = self.live.remove(&job).expect("it is live");
-        self.free(now, &live);
+        self.free_rest(now, &live);
         Self::confirm_cancel(job, &live, out);
     }
 
-    pub(super) fn free(&mut self, now: Time, live: &AcceptedJob) {
+    pub(super) fn free_rest(&mut self, now: Time, live: &AcceptedJob) {
         self.unbook(now, live.cluster, (live.start, live.end), &live.nodes);
     }
 
@@ -478,9 +478,9 @@ impl Actor<Message, Record> for MetaScheduler {
                     stager.take_landing(event.from, landed);
                 }
             }
-            for staged in stager.arrived(now.time, out) {
+            for staged in stager.take_arrived(now.time, out) {
                 match staged {
-                    Staged::Input(job) => self.provided(now.time, job, out),
+                    Staged::Input(job) => self.handle_provided(now.time, job, out),
                     Staged::Output(job) => {
                         let live = self.live.remove(&job).expect("its output was awaited");
                         Self::complete_job(job, &live, out);
@@ -494,10 +494,12 @@ impl Actor<Message, Record> for MetaScheduler {
         let mut answers = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Message(Message::Ended(ended)) => self.ended(now.time, event.from, ended, out),
+                Cause::Message(Message::Ended(ended)) => self.handle_end(now.time, event.from, ended, out),
                 Cause::Message(Message::Lost(lost)) => self.handle_loss(now.time, event.from, lost, out),
                 Cause::Message(Message::Booked(booked)) => answers.push((event.from, booked)),
-                Cause::Message(Message::Recalled(recalled)) => self.recalled(now.time, event.from, recalled, out),
+                Cause::Message(Message::Recalled(recalled)) => {
+                    self.handle_recalled(now.time, event.from, recalled, out)
+                }
                 Cause::Message(Message::Cancel(Cancel { job })) => cancelled.push((event.from, job)),
                 Cause::Message(Message::Reserve(reserve)) => asked.push((event.from, reserve)),
                 _ => {}
@@ -511,7 +513,7 @@ impl Actor<Message, Record> for MetaScheduler {
             self.cancel(now.time, from, job, out);
         }
         for (site, booked) in answers {
-            self.booked(now.time, site, booked, out);
+            self.handle_booked(now.time, site, booked, out);
         }
         // In order of arrival, then by number.
         asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));

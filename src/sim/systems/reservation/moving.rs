@@ -104,7 +104,7 @@ impl MetaScheduler {
         let awaits_input = live.phase == AcceptedPhase::Awaited;
         let moving = Moving { live, seek, cluster, shape, start, until, nodes, awaits_input, is_cancelled: false };
         if !is_shared {
-            self.settle(now, job, moving, out);
+            self.assign_nodes(now, job, moving, out);
             return None;
         }
         let task = TaskId { job, index: 0 };
@@ -133,7 +133,7 @@ impl MetaScheduler {
                     let at_its_time = Request { ready: live.start, deadline, ..left };
                     let is_in_time = live.start >= now + self.clusters[home].latency;
                     let offer = if is_in_time {
-                        self.ask(home, now, None, (&seek.left, live.shape), &at_its_time)
+                        self.find_offer(home, now, None, (&seek.left, live.shape), &at_its_time)
                     } else {
                         None
                     };
@@ -151,7 +151,7 @@ impl MetaScheduler {
                         Some(ShapedOffer {
                             cluster,
                             shape,
-                            offer: self.ask(cluster, now, None, (&seek.left, shape), &latest)?,
+                            offer: self.find_offer(cluster, now, None, (&seek.left, shape), &latest)?,
                         })
                     })
                 }
@@ -184,15 +184,15 @@ impl MetaScheduler {
     }
 
     /// Handles the answer of a site.
-    pub(super) fn moved(&mut self, now: Time, job: JobId, booked: &Booked, out: &mut Out) {
+    pub(super) fn handle_booked_move(&mut self, now: Time, job: JobId, booked: &Booked, out: &mut Out) {
         let moving = self.moving.remove(&job).expect("it is moving");
         let user = moving.live.user;
         let is_cancelled = moving.is_cancelled;
         if booked.granted {
             let is_provided = moving.awaits_input && moving.live.phase == AcceptedPhase::Given;
-            self.settle(now, job, moving, out);
+            self.assign_nodes(now, job, moving, out);
             if is_provided {
-                self.provided(now, job, out);
+                self.handle_provided(now, job, out);
             }
             if is_cancelled {
                 self.cancel(now, user, job, out);
@@ -225,7 +225,7 @@ impl MetaScheduler {
     }
 
     /// Assigns other nodes to a job.
-    fn settle(&mut self, now: Time, job: JobId, moving: Moving, out: &mut Out) {
+    fn assign_nodes(&mut self, now: Time, job: JobId, moving: Moving, out: &mut Out) {
         let Moving { mut live, cluster, shape, start, until, nodes, .. } = moving;
         (live.shape, live.request, live.runtime) = (shape, live.wanted.shaped(shape), live.wanted.runtime(shape));
         let Cluster { site, is_shared, .. } = self.clusters[cluster];

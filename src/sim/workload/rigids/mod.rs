@@ -277,7 +277,7 @@ impl JobSource for Rigids {
         self.data.walk(w, context);
         self.data.check([], w);
         if let Some(fields) = w.written_fields() {
-            self.settle(fields, context);
+            self.select_jobs(fields, context);
         }
     }
 

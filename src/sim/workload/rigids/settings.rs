@@ -256,7 +256,7 @@ impl Rigids {
     }
 
     /// Selects the jobs, once all settings have been read.
-    pub(super) fn settle(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
+    pub(super) fn select_jobs(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
         if let Some(jobs) = context.attached.jobs.get(&fields.location()) {
             match Content::of_prepared(jobs) {
                 Some(content) => *self.content = content,

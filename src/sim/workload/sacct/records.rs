@@ -146,7 +146,7 @@ impl<'b, E, F: FnMut(Entry<'_>) -> Result<(), E>> RecordReader<'b, '_, F> {
         if begins && !self.completes_pending(&fields) {
             self.close(false)?;
         }
-        self.put_off(line, &fields, alone)
+        self.keep_partial(line, &fields, alone)
     }
 
     /// True if a line ends the record of the pending lines.
@@ -184,7 +184,7 @@ impl<'b, E, F: FnMut(Entry<'_>) -> Result<(), E>> RecordReader<'b, '_, F> {
     }
 
     /// Keeps a line that is only a part of a record.
-    fn put_off(&mut self, line: Line, pieces: &[Range<usize>], alone: Alignment) -> Result<(), E> {
+    fn keep_partial(&mut self, line: Line, pieces: &[Range<usize>], alone: Alignment) -> Result<(), E> {
         let begin = self.pending.as_ref().map_or(line.start, |pending| pending.bytes.start);
         if line.end - begin > RECORD_MAX {
             self.close(false)?;

@@ -208,7 +208,7 @@ impl CostTable {
     }
 }
 
-/// The run time of so many seconds, at least a microsecond.
+/// Run time of this many seconds, at least a microsecond.
 fn runtime_of_seconds(seconds: f64) -> Result<Span, String> {
     seconds_span(seconds).map(|span| span.max(Span::from_micros(1))).map_err(str::to_owned)
 }

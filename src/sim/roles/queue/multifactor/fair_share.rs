@@ -148,7 +148,7 @@ impl ShareTree {
                 above = self.associations[above].parent.unwrap_or(0);
             }
             self.associations[index].shares_above = above;
-            let own = self.associations[index].shares.count();
+            let own = self.associations[index].shares.as_count();
             self.associations[above].members.push(index);
             self.associations[above].member_shares += own;
         }
@@ -186,7 +186,7 @@ impl ShareTree {
 }
 
 impl Shares {
-    fn count(self) -> u64 {
+    fn as_count(self) -> u64 {
         match self {
             Shares::Count(shares) => shares.into(),
             Shares::Parent => 0,

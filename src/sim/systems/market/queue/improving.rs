@@ -80,7 +80,7 @@ impl Improving {
         }
     }
 
-    fn ask(&mut self, handle: TaskHandle, bids: &mut Bids<'_>) {
+    fn compute_rank(&mut self, handle: TaskHandle, bids: &mut Bids<'_>) {
         bids.set_mark(handle, 0);
         self.asked.push(Reverse(bids.rank(handle)));
     }
@@ -145,7 +145,7 @@ impl Lane for Improving {
         let mut fresh = std::mem::take(&mut self.fresh);
         for handle in fresh.drain(..) {
             if bids.is_queued(handle) {
-                self.ask(handle, bids);
+                self.compute_rank(handle, bids);
             }
         }
         self.fresh = fresh;
@@ -168,7 +168,7 @@ impl Lane for Improving {
             if let Some(Reverse(parked)) = self.parked.pop() {
                 let handle = parked.rank.handle();
                 if Improving::is_parked(bids, handle, parked.number) {
-                    self.ask(handle, bids);
+                    self.compute_rank(handle, bids);
                 }
             }
         }

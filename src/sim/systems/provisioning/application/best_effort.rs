@@ -36,7 +36,7 @@ impl<'a> BestEffort<'a> {
     }
 
     /// Records that some tasks have ended. Returns the tasks that depend on none any more, in HEFT order.
-    pub fn ended(&mut self, now: Time, tasks: &[usize]) -> Vec<usize> {
+    pub fn record_ends(&mut self, now: Time, tasks: &[usize]) -> Vec<usize> {
         let mut ready = Vec::new();
         for &task in tasks {
             self.placed[task].1 = now;

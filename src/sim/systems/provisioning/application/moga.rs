@@ -34,7 +34,8 @@ pub struct MogaSettings {
 pub enum Aims {
     /// Cost and makespan.
     Both,
-    /// Their sum, each as a share of its range in a generation; cost has this weight, and makespan the rest.
+    /// Weighted sum of cost and makespan, each as a share of its range in a generation. Cost has this weight, and
+    /// makespan the rest.
     Sum(f64),
 }
 

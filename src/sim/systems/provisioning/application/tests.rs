@@ -148,7 +148,7 @@ fn a_plan_costs_what_its_bookings_cost() {
             let length = draw.int(1, 30);
             desk.submit(Time::ZERO, NodeRequest { job, nodes, walltime: Span::from_secs(length) }).unwrap();
         }
-        desk.pass(Time::ZERO, &mut Vec::new());
+        desk.run_pass(Time::ZERO, &mut Vec::new());
         let tasks: Vec<(u32, u64)> = (0..4).map(|_| (draw.int(1, 5) as u32, draw.int(1, 30))).collect();
         let application = alone(&workflow(&tasks, &[(0, 2), (1, 2)]));
         let advert = desk.advertise(Time::ZERO);
@@ -279,7 +279,7 @@ fn site() -> Desk {
     };
     desk.submit(Time::ZERO, request(0, 1, 3)).unwrap();
     desk.submit(Time::ZERO, request(1, 3, 2)).unwrap();
-    desk.pass(Time::ZERO, &mut Vec::new());
+    desk.run_pass(Time::ZERO, &mut Vec::new());
     let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), WantedStarts::At(second(4))).unwrap();
     desk.book(Time::ZERO, quote.id, second(4)).unwrap();
     desk.submit(Time::ZERO, request(2, 2, 4)).unwrap();
@@ -321,13 +321,13 @@ fn best_effort_follows_the_order_of_heft_and_waits_for_data() {
     for (task, site) in [(1, 0), (0, 1), (2, 0)] {
         assert_eq!(way.send(Time::ZERO, task, site), Submission { task, site, at: Time::ZERO });
     }
-    assert!(way.ended(second(5), &[0, 2]).is_empty());
-    assert_eq!(way.ended(second(9), &[1]), [3]);
+    assert!(way.record_ends(second(5), &[0, 2]).is_empty());
+    assert_eq!(way.record_ends(second(9), &[1]), [3]);
     // From site 1 it has arrived by 8, and from site 0 its transfer takes three seconds.
     assert_eq!(way.clone().send(second(9), 3, 0).at, second(9));
     assert_eq!(way.send(second(9), 3, 1).at, second(12));
     assert!(!way.is_over());
-    way.ended(second(20), &[3]);
+    way.record_ends(second(20), &[3]);
     assert!(way.is_over());
 
     assert_eq!(least_loaded(4, [(2, 0), (4, 7), (8, 3), (9, 3)]), Some(2));

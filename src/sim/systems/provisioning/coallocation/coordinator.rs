@@ -200,7 +200,7 @@ impl Coordinator {
         }
         self.starts = starts.iter().rev().copied().collect();
         match starts {
-            [] => self.end(CoallocationOutcome::Nothing, steps),
+            [] => self.conclude(CoallocationOutcome::Nothing, steps),
             _ => self.try_next(now, steps),
         }
     }
@@ -225,7 +225,7 @@ impl Coordinator {
             (CoallocationPhase::Committing { missing }, LegAnswer::Committed) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
-                    self.end(CoallocationOutcome::Whole, steps);
+                    self.conclude(CoallocationOutcome::Whole, steps);
                 }
             }
             (CoallocationPhase::Committing { .. }, LegAnswer::Expired) => {
@@ -235,7 +235,7 @@ impl Coordinator {
             (CoallocationPhase::Compensating { missing }, LegAnswer::Cancelled) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
-                    self.end(CoallocationOutcome::Nothing, steps);
+                    self.conclude(CoallocationOutcome::Nothing, steps);
                 }
             }
             _ => {}
@@ -316,7 +316,7 @@ impl Coordinator {
 
     fn give_up_attempt(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         if self.attempt >= self.patience.attempts {
-            return self.end(CoallocationOutcome::Nothing, steps);
+            return self.conclude(CoallocationOutcome::Nothing, steps);
         }
         // Two requests that obstructed each other do not retry at the same time.
         let doubled = self.patience.pause.micros() << (self.attempt.max(1) - 1).min(30);
@@ -351,7 +351,7 @@ impl Coordinator {
         }
     }
 
-    fn end(&mut self, outcome: CoallocationOutcome, steps: &mut Vec<CoordinatorStep>) {
+    fn conclude(&mut self, outcome: CoallocationOutcome, steps: &mut Vec<CoordinatorStep>) {
         self.phase = CoallocationPhase::Over(outcome);
         self.wake = None;
         steps.extend([CoordinatorStep::LogEntry(LogEntry::Over(outcome)), CoordinatorStep::Over(outcome)]);

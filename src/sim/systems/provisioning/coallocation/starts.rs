@@ -27,7 +27,7 @@ impl Pool {
         all.sort_unstable();
         all.dedup();
         let mut pool = Pool { starts: all.iter().map(|start| (*start, vec![None; legs.len()])).collect(), legs };
-        quotes.iter().enumerate().for_each(|(leg, quote)| pool.answered(leg, quote));
+        quotes.iter().enumerate().for_each(|(leg, quote)| pool.record_prices(leg, quote));
         pool
     }
 
@@ -41,7 +41,7 @@ impl Pool {
     }
 
     /// Records the prices in an answer of a site. A start it was asked for but does not name is not admitted there.
-    pub fn answered(&mut self, leg: usize, quote: &Quote) {
+    pub fn record_prices(&mut self, leg: usize, quote: &Quote) {
         for offer in &quote.offers {
             if let Ok(place) = self.starts.binary_search_by_key(&offer.start, |(start, _)| *start) {
                 self.starts[place].1[leg] = Some(quote.cost(offer));

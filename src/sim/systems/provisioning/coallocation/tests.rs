@@ -66,7 +66,7 @@ impl Model {
                 walltime: Span::from_secs(draw.int(100, 900)),
             };
             desk.submit(Time::ZERO, request).unwrap();
-            desk.pass(Time::ZERO, &mut Vec::new());
+            desk.run_pass(Time::ZERO, &mut Vec::new());
             ends.push(Some((Time::ZERO + request.walltime, request.job)));
         }
         let request = |number, draw: &mut SplitMix64| {
@@ -205,7 +205,7 @@ impl Model {
                         LegAnswer::Cancelled
                     }
                 };
-                desk.pass(now, &mut Vec::new());
+                desk.run_pass(now, &mut Vec::new());
                 self.send(now, News::ToCoordinator { request: hold.request as usize, hold, answer });
             }
         }
@@ -219,9 +219,9 @@ impl Model {
                 return;
             };
             if let Some((_, job)) = self.ends[site].take_if(|(end, _)| *end == next) {
-                self.desks[site].ended(next, job);
+                self.desks[site].end_job(next, job);
             }
-            self.desks[site].pass(next, &mut Vec::new());
+            self.desks[site].run_pass(next, &mut Vec::new());
         }
     }
 
@@ -369,9 +369,9 @@ fn starts_are_those_that_all_admit() {
         part: Part { procs: 2, start: second(start), span: Span::from_secs(10) },
     };
     assert_eq!(pool.questions(), [asked(1, 5), asked(0, 6), asked(1, 8)]);
-    pool.answered(1, &quote(&[(5, 2)]));
-    pool.answered(0, &quote(&[]));
-    pool.answered(1, &quote(&[(8, 0)]));
+    pool.record_prices(1, &quote(&[(5, 2)]));
+    pool.record_prices(0, &quote(&[]));
+    pool.record_prices(1, &quote(&[(8, 0)]));
     assert_eq!(pool.ranked(0.0), [second(0), second(5), second(8)]);
     assert_eq!(pool.ranked(1.0), [second(8), second(5), second(0)]);
 }

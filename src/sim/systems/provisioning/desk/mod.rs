@@ -216,7 +216,7 @@ impl Desk {
     }
 
     /// A running job has left its processors, at its requested end or before.
-    pub fn ended(&mut self, now: Time, job: TaskId) {
+    pub fn end_job(&mut self, now: Time, job: TaskId) {
         let Some(ProcessorUse::Runs(number)) = self.jobs.remove(&job) else {
             panic!("job {job} ends but does not run");
         };
@@ -293,7 +293,7 @@ impl Desk {
     }
 
     /// Ends an instant: adds the events since the last pass, and the jobs that start.
-    pub fn pass(&mut self, now: Time, actions: &mut Vec<DeskAction>) {
+    pub fn run_pass(&mut self, now: Time, actions: &mut Vec<DeskAction>) {
         self.reach(now);
         self.begin_reservations();
         self.refresh_plan();

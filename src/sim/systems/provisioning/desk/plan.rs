@@ -58,7 +58,7 @@ impl DeskPlan {
 
     /// Marks the plan as outdated: a part was booked outside of it, or has become free.
     pub fn change(&mut self, mode: PlanningMode) {
-        self.turn(match mode {
+        self.outdate_to(match mode {
             PlanningMode::Exact => PlanState::Unlisted,
             PlanningMode::Rebuild => PlanState::Void,
         });
@@ -66,12 +66,12 @@ impl DeskPlan {
 
     /// A job has joined the queue, and all others keep their places.
     pub fn grow(&mut self) {
-        self.turn(PlanState::Grown);
+        self.outdate_to(PlanState::Grown);
     }
 
     /// Marks the plan as outdated: a part was booked that displaces waiting jobs.
     pub fn displace(&mut self) {
-        self.turn(PlanState::Void);
+        self.outdate_to(PlanState::Void);
     }
 
     /// Records a new booking. If `is_carved`, its part has been removed from the list of free slots, which stays valid.
@@ -83,7 +83,7 @@ impl DeskPlan {
         }
     }
 
-    fn turn(&mut self, state: PlanState) {
+    fn outdate_to(&mut self, state: PlanState) {
         self.version += 1;
         self.state = self.state.max(state);
     }

@@ -22,7 +22,7 @@ fn desk(procs: u32, mode: PlanningMode, planner: &str) -> Desk {
 
 fn pass(desk: &mut Desk, now: u64) -> Vec<DeskAction> {
     let mut actions = Vec::new();
-    desk.pass(second(now), &mut actions);
+    desk.run_pass(second(now), &mut actions);
     actions
 }
 
@@ -51,7 +51,7 @@ fn no_desk_minds_the_end_of_time() {
                 }
                 5 if !running.is_empty() => {
                     let (_, job) = running.swap_remove(stream.int(0, running.len() as u64 - 1) as usize);
-                    desk.ended(now, job);
+                    desk.end_job(now, job);
                 }
                 6 => {
                     let quote = desk.price(now, procs, span, WantedStarts::Any).unwrap();
@@ -75,12 +75,12 @@ fn no_desk_minds_the_end_of_time() {
             running.retain(|(end, job)| {
                 let over = *end <= now;
                 if over {
-                    desk.ended(now, *job);
+                    desk.end_job(now, *job);
                 }
                 !over
             });
             let mut actions = Vec::new();
-            desk.pass(now, &mut actions);
+            desk.run_pass(now, &mut actions);
             for action in actions {
                 let DeskAction::Start(job) = action else { continue };
                 let place = waiting.iter().position(|request| request.job == job).unwrap();
@@ -153,16 +153,16 @@ fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_af
 
     // In the instant of the begin, cancellations come first.
     let receipt = desk.book(second(1), quote.id, second(3)).unwrap();
-    desk.ended(second(2), task(1));
+    desk.end_job(second(2), task(1));
     pass(&mut desk, 2);
     let mut late = table_3("slotlist");
     let quote = late.price(Time::ZERO, 2, Span::from_secs(3), WantedStarts::Any).unwrap();
     let same = late.book(Time::ZERO, quote.id, second(3)).unwrap();
-    late.ended(second(2), task(1));
+    late.end_job(second(2), task(1));
     pass(&mut late, 2);
-    desk.ended(second(3), task(0));
+    desk.end_job(second(3), task(0));
     assert_eq!(desk.cancel(second(3), receipt.booking), Ok(Area::from_micros(800_000)));
-    late.ended(second(3), task(0));
+    late.end_job(second(3), task(0));
     assert!(pass(&mut late, 3).contains(&DeskAction::Begin(same.booking)));
     let before = late.account().revenue();
     assert_eq!(late.cancel(second(4), same.booking), Ok(Area::ZERO));
@@ -250,7 +250,7 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
     // None of this has moved a job.
     let mut actions = Vec::new();
     for (at, ends) in [(2, vec![2]), (3, vec![0]), (4, vec![1]), (6, vec![3])] {
-        ends.iter().for_each(|job| desk.ended(second(at), task(*job)));
+        ends.iter().for_each(|job| desk.end_job(second(at), task(*job)));
         actions.extend(
             pass(&mut desk, at)
                 .into_iter()
@@ -333,7 +333,7 @@ fn a_desk_never_promises_more_than_there_is() {
             let now = second(at);
             ends.retain(|(end, job)| {
                 if *end <= now {
-                    desk.ended(now, *job);
+                    desk.end_job(now, *job);
                 }
                 *end > now
             });
@@ -375,7 +375,7 @@ fn a_desk_never_promises_more_than_there_is() {
                 _ => {}
             }
             let mut actions = Vec::new();
-            desk.pass(now, &mut actions);
+            desk.run_pass(now, &mut actions);
             for action in actions {
                 match action {
                     DeskAction::Start(job) => {

@@ -56,7 +56,7 @@ impl NegotiatingManager {
             Pledge::Commit => match self.desk.commit(now, its) {
                 Ok(receipt) => {
                     if self.held.contains(&its) {
-                        self.settle(its, HoldFate::Committed, orders);
+                        self.log_fate(its, HoldFate::Committed, orders);
                         self.note_booked(now, (user, JobId(hold.request as u32)), receipt, true, orders);
                     }
                     PledgeAnswer::Committed { booking: receipt.booking, part: receipt.part }
@@ -65,13 +65,13 @@ impl NegotiatingManager {
             },
             Pledge::Abort => {
                 self.desk.abort(now, its);
-                return self.settle(its, HoldFate::Released, orders);
+                return self.log_fate(its, HoldFate::Released, orders);
             }
             // A booking stays while tasks run in it.
             Pledge::Cancel if self.is_used(its) => PledgeAnswer::Refused(Denial::InUse),
             Pledge::Cancel => {
                 let (fate, penalty) = self.desk.cancel_hold(now, its);
-                self.settle(its, HoldFate::Released, orders);
+                self.log_fate(its, HoldFate::Released, orders);
                 if let (HoldState::Cancelled, Some(booking)) = (fate, self.desk.booking_of(its)) {
                     self.note_returned(now, booking, penalty, orders);
                 }
@@ -87,7 +87,7 @@ impl NegotiatingManager {
     }
 
     /// Logs the fate of a hold, once.
-    pub(super) fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<SiteOrder>) {
+    pub(super) fn log_fate(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<SiteOrder>) {
         if self.held.remove(&its) {
             orders.push(SiteOrder::Log(Record::Settled { hold: user_hold_id(its), fate }));
         }

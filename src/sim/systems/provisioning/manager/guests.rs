@@ -87,7 +87,7 @@ impl ServiceBookings {
 
 impl NegotiatingManager {
     /// Handles a message of a service.
-    pub(super) fn serve(
+    pub(super) fn handle_service_message(
         &mut self,
         now: Time,
         sender: ActorId,
@@ -98,7 +98,7 @@ impl NegotiatingManager {
         match message {
             Message::Queue(Queue { job, nodes, walltime, runtime, losses, .. }) => {
                 let task = TaskId { job, index: 0 };
-                self.take_in(
+                self.accept_task(
                     now,
                     site,
                     make_submission(sender, SenderKind::Dispatcher, task, nodes, (walltime, runtime), losses),
@@ -106,14 +106,14 @@ impl NegotiatingManager {
             }
             // The sender knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                self.take_in(
+                self.accept_task(
                     now,
                     site,
                     make_submission(sender, SenderKind::Planner, task, cores, (runtime, runtime), 0),
                 );
             }
             Message::Book(book) => self.set_aside(now, sender, &book, site, orders),
-            Message::Provided(Provided { task }) => self.provided(now, sender, task, orders),
+            Message::Provided(Provided { task }) => self.handle_provided(now, sender, task, orders),
             Message::Hold(hold) => self.guests.booked.hold(now, sender, &hold),
             Message::Release(Release { task }) if self.guests.has_lost(sender, task) => _ = self.end_guest(now, task),
             _ => {}
@@ -122,7 +122,7 @@ impl NegotiatingManager {
 
     /// Takes a task of a service. Services know the size of the site, so a task that fits nowhere, or is no valid task,
     /// gets no answer.
-    fn take_in(&mut self, now: Time, site: &Tasks, submission: Submission) {
+    fn accept_task(&mut self, now: Time, site: &Tasks, submission: Submission) {
         let Enter { task, procs, runtime, walltime, .. } = submission.enter;
         let fits = (1..=site.total()).contains(&procs) && !runtime.min(walltime).is_zero();
         if fits && !self.knows(task) && !self.guests.booked.has(task) {
@@ -169,7 +169,7 @@ impl NegotiatingManager {
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
-    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
+    fn handle_provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
         if self.guests.booked.of(sender, task).is_none_or(|booking| booking.held.until <= now) {
             return;
         }

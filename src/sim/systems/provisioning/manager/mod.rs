@@ -163,7 +163,7 @@ impl NegotiatingManager {
             }
             Message::Claim(claim) => self.claim(now, user, claim, orders),
             Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),
-            message if self.services.contains(&user) => self.serve(now, user, message, site, orders),
+            message if self.services.contains(&user) => self.handle_service_message(now, user, message, site, orders),
             _ => {}
         }
     }
@@ -309,11 +309,11 @@ impl NegotiatingManager {
         if is_stranded {
             self.stranded.remove(&task);
         } else if is_leg {
-            self.take_off(now, task);
+            self.take_off_processors(now, task);
             orders.push(SiteOrder::Lose(task));
         } else if in_time && !waits {
             losses = self.running.remove(&task).map_or(0, |runs| runs.losses);
-            self.desk.ended(now, task);
+            self.desk.end_job(now, task);
             orders.push(SiteOrder::Abandon(task));
         } else if in_time {
             let Submission { enter, .. } = self.leave(task);
@@ -388,7 +388,7 @@ impl NegotiatingManager {
                 // A guest's task has ended by then, or has not started and never will.
                 None => self.guests.forget(booking),
             },
-            DeskAction::Lapse(hold) => self.settle(hold, HoldFate::Expired, orders),
+            DeskAction::Lapse(hold) => self.log_fate(hold, HoldFate::Expired, orders),
         }
     }
 }
@@ -432,7 +432,7 @@ impl Manager for NegotiatingManager {
         }
         let Some(Runs { within, is_at_desk, .. }) = self.running.remove(&ended.task) else { return };
         if is_at_desk {
-            self.desk.ended(now, ended.task);
+            self.desk.end_job(now, ended.task);
         }
         for (booking, procs) in within {
             if let Some(booked) = self.booked.get_mut(&booking) {
@@ -474,7 +474,7 @@ impl Manager for NegotiatingManager {
         self.make_room(now);
         self.start_booked(now, orders);
         let mut actions = std::mem::take(&mut self.actions);
-        self.desk.pass(now, &mut actions);
+        self.desk.run_pass(now, &mut actions);
         // A task may run in several bookings that begin now: none of its starts before all have.
         for action in &actions {
             if let DeskAction::Begin(booking) = action

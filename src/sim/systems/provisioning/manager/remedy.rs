@@ -30,8 +30,8 @@ pub(super) struct FailureHandling {
 }
 
 impl FailureHandling {
-    /// Failure handling at a site with so many processors. Users have no dispatcher to return to, so `back` becomes the
-    /// head of the queue.
+    /// Failure handling at a site with this many processors. Users have no dispatcher to return to, so `back` becomes
+    /// the head of the queue.
     pub fn new(mut fails: Fails, procs: u32) -> FailureHandling {
         let of_guests = fails.attempts(procs);
         if fails.recovery.killed == Killed::Back {
@@ -59,7 +59,7 @@ impl FailureHandling {
         nodes
     }
 
-    /// The loss rule of a guest that starts on so many nodes: its sender is told of the loss.
+    /// The loss rule of a guest that starts on this many nodes: a loss is reported to the sender.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
         self.of_guests.starts_for_giver(nodes)
     }
@@ -106,7 +106,7 @@ impl NegotiatingManager {
 
     pub(super) fn record_loss(&mut self, now: Time, running: &Running, saved: Span) {
         let task = running.task;
-        let Some(Runs { is_leg, again, .. }) = self.take_off(now, task) else { return };
+        let Some(Runs { is_leg, again, .. }) = self.take_off_processors(now, task) else { return };
         let Some((remedy, Submission { sender, origin, enter })) = self.remedy.as_mut().zip(again) else { return };
         if is_leg {
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
@@ -121,10 +121,10 @@ impl NegotiatingManager {
     }
 
     /// Takes a running task off its processors before its end.
-    pub(super) fn take_off(&mut self, now: Time, task: TaskId) -> Option<Runs> {
+    pub(super) fn take_off_processors(&mut self, now: Time, task: TaskId) -> Option<Runs> {
         let runs = self.running.remove(&task)?;
         if runs.is_at_desk {
-            self.desk.ended(now, task);
+            self.desk.end_job(now, task);
         }
         for (booking, procs) in &runs.within {
             if let Some(booked) = self.booked.get_mut(booking) {
@@ -170,9 +170,9 @@ impl NegotiatingManager {
                 }
                 Yields::Hold(hold) => {
                     self.desk.drop_hold(hold);
-                    self.settle(hold, HoldFate::Broken, orders);
+                    self.log_fate(hold, HoldFate::Broken, orders);
                 }
-                Yields::Booking(booking) => waiting.extend(self.give_way(now, booking, orders)),
+                Yields::Booking(booking) => waiting.extend(self.handle_no_room(now, booking, orders)),
             }
         }
         // No task can be planned before all parts fit.
@@ -188,9 +188,9 @@ impl NegotiatingManager {
     }
 
     /// Handles a booking without room at its time. Returns the tasks that wait for it.
-    fn give_way(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
+    fn handle_no_room(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
         if self.booked.get(&booking).is_some_and(Booked::has_served) {
-            return self.end_early(booking, orders);
+            return self.end_served_leg(booking, orders);
         }
         let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
         let Some(receipt) = self.desk.postpone(booking, recovery.bookings) else {
@@ -207,7 +207,7 @@ impl NegotiatingManager {
     }
 
     /// Ends a leg whose task has ended. Its promise is kept.
-    fn end_early(&mut self, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
+    fn end_served_leg(&mut self, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
         self.desk.end_booking(booking);
         let booked = self.booked.remove(&booking).expect("a booking that ends early is known");
         orders.push(SiteOrder::Log(Record::Elapsed { booking, used: booked.worked }));

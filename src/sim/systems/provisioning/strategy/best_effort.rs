@@ -95,7 +95,7 @@ impl Strategy for JustInTime {
         poll.tasks.push(task);
         for provider in providers {
             poll.loads.entry(provider).or_insert_with(|| {
-                self.asked.insert(context.ask(provider, Query::Load), number);
+                self.asked.insert(context.send_query(provider, Query::Load), number);
                 ProviderLoad { asked: context.arrival(provider), load: None }
             });
         }

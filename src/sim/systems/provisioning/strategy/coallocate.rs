@@ -117,7 +117,7 @@ impl VolatileState {
                 None => Query::Prices { procs, span },
                 Some(start) => Query::PricesFrom(Part { procs, start, span }),
             };
-            let number = context.ask(site as usize, query);
+            let number = context.send_query(site as usize, query);
             self.asked.insert(number, leg);
         }
         self.from = from;
@@ -140,8 +140,8 @@ impl VolatileState {
         (self.all_held_at(context) + delta + delta).max(self.within_reach(context))
     }
 
-    /// The earliest start by which all can have committed if starts are only asked for now: all are asked twice, as
-    /// some sites may not name the starts of others.
+    /// Earliest start by which all legs can be committed if possible starts are requested now. All sites are asked
+    /// twice, as some may not name the starts of others.
     fn soonest_requested(&self, context: &JobContext<'_>) -> Time {
         let round = context.round();
         self.soonest_start(context) + round + round
@@ -168,12 +168,12 @@ impl VolatileState {
     }
 
     /// Handles an answer. Returns the starts to try, if it was the last one.
-    fn informed(&mut self, number: u64, reply: Reply, context: &mut JobContext<'_>) -> Option<Vec<Time>> {
+    fn take_reply(&mut self, number: u64, reply: Reply, context: &mut JobContext<'_>) -> Option<Vec<Time>> {
         let leg = self.asked.remove(&number)?;
         if let Reply::Prices(quote) = reply {
             self.quoted.extend(quote.offers.iter().map(|offer| ((leg, offer.start), quote.id)));
             match &mut self.pool {
-                Some(pool) => pool.answered(leg, &quote),
+                Some(pool) => pool.record_prices(leg, &quote),
                 None => self.quotes[leg] = Some(quote),
             }
         }
@@ -186,7 +186,7 @@ impl VolatileState {
             let pool = Pool::new(self.coordinator.request().legs.clone(), &quotes);
             for question in pool.questions() {
                 let provider = self.coordinator.request().legs[question.leg].site as usize;
-                let number = context.ask(provider, Query::Price(question.part));
+                let number = context.send_query(provider, Query::Price(question.part));
                 self.asked.insert(number, question.leg);
             }
             self.pool = Some(pool);
@@ -299,7 +299,7 @@ impl Strategy for Coallocate {
     fn task_ready(&mut self, _: u32, _: &mut JobContext<'_>) {}
 
     fn receive_reply(&mut self, number: u64, _: usize, reply: Reply, context: &mut JobContext<'_>) {
-        let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.informed(number, reply, context));
+        let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.take_reply(number, reply, context));
         if let Some(starts) = starts {
             let now = context.now;
             self.run_coordinator(context, |coordinator, steps| coordinator.offer(now, &starts, steps));

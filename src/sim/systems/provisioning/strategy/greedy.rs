@@ -45,7 +45,7 @@ impl Greedy {
     }
 
     /// Requests offers for the next task; finishes after the last one.
-    fn go_on(&mut self, context: &mut JobContext<'_>) {
+    fn request_next(&mut self, context: &mut JobContext<'_>) {
         let application = self.application.take().unwrap_or_else(|| context.application());
         let at = self.bought.len();
         if at == application.tasks() {
@@ -57,7 +57,7 @@ impl Greedy {
         self.application = Some(application);
         self.silent = price_queries.len();
         for query in price_queries {
-            context.ask(query.site, Query::PricesFrom(query.part));
+            context.send_query(query.site, Query::PricesFrom(query.part));
         }
     }
 
@@ -75,7 +75,7 @@ impl Greedy {
             Some((provider, quote, start)) => {
                 context.buy(provider, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, nothing, context),
+            None => self.leave_rest_to_queues(Bargain::Refused, nothing, context),
         }
     }
 
@@ -96,7 +96,7 @@ impl Greedy {
     }
 
     /// Leaves tasks without a booking to queues. Those with one depend on none of them: they came first in HEFT order.
-    fn give_in(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
+    fn leave_rest_to_queues(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
         self.settled = true;
         context.bargained(end, Some(why));
         self.queue.begin_job(context);
@@ -106,7 +106,7 @@ impl Greedy {
 impl Strategy for Greedy {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
         self.begun = context.now;
-        self.go_on(context);
+        self.request_next(context);
     }
 
     fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
@@ -146,14 +146,14 @@ impl Strategy for Greedy {
             Ok(receipts) => {
                 self.tries = 0;
                 receipts.into_iter().for_each(|receipt| self.send(provider, receipt, context));
-                self.go_on(context);
+                self.request_next(context);
             }
             Err(denial) => {
                 self.tries += 1;
                 match denial.is_stale() {
-                    true if self.tries < TRIES => self.go_on(context),
-                    true => self.give_in(Bargain::Stale, denial.into(), context),
-                    false => self.give_in(Bargain::Refused, denial.into(), context),
+                    true if self.tries < TRIES => self.request_next(context),
+                    true => self.leave_rest_to_queues(Bargain::Stale, denial.into(), context),
+                    false => self.leave_rest_to_queues(Bargain::Refused, denial.into(), context),
                 }
             }
         }

@@ -43,7 +43,7 @@ struct Moga {
 }
 
 impl Moga {
-    fn ask(&mut self, context: &mut JobContext<'_>) {
+    fn request_slots(&mut self, context: &mut JobContext<'_>) {
         // The slots exclude a site where a task is too large, but not one where it is too long.
         let fitting: BTreeSet<usize> =
             (0..context.run.job.tasks.len() as u32).flat_map(|task| context.fitting_providers(task)).collect();
@@ -57,10 +57,10 @@ impl Moga {
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
         if providers.is_empty() {
-            return self.give_in(Bargain::Refused, Reason::NoPlan, context);
+            return self.fall_back_to_queue(Bargain::Refused, Reason::NoPlan, context);
         }
         for provider in providers {
-            context.ask(provider, Query::Slots);
+            context.send_query(provider, Query::Slots);
         }
     }
 
@@ -88,7 +88,7 @@ impl Moga {
             Some(other) => super::failure_reason(other),
         };
         let Some(chosen) = front.choose(context.approach.alpha).cloned() else {
-            return self.give_in(Bargain::Refused, nothing, context);
+            return self.fall_back_to_queue(Bargain::Refused, nothing, context);
         };
 
         self.left = ats;
@@ -108,7 +108,7 @@ impl Moga {
     }
 
     /// Handles the last answer to the claims.
-    fn settle(&mut self, context: &mut JobContext<'_>) {
+    fn handle_last_answer(&mut self, context: &mut JobContext<'_>) {
         let plan = self.plan.take().expect("what was claimed was planned");
         let booked = std::mem::take(&mut self.booked);
         if let Some(denial) = self.denied {
@@ -117,9 +117,9 @@ impl Moga {
             }
             self.tries += 1;
             return match denial.is_stale() {
-                _ if self.tries < TRIES => self.ask(context),
-                true => self.give_in(Bargain::Stale, denial.into(), context),
-                false => self.give_in(Bargain::Refused, denial.into(), context),
+                _ if self.tries < TRIES => self.request_slots(context),
+                true => self.fall_back_to_queue(Bargain::Stale, denial.into(), context),
+                false => self.fall_back_to_queue(Bargain::Refused, denial.into(), context),
             };
         }
         self.settled = true;
@@ -171,7 +171,7 @@ impl Moga {
         shares
     }
 
-    fn give_in(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
+    fn fall_back_to_queue(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
         self.settled = true;
         context.bargained(end, Some(why));
         self.queue.begin_job(context);
@@ -184,7 +184,7 @@ fn is_still_offered(slot: &Slot, now: Time) -> bool {
 
 impl Strategy for Moga {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
-        self.ask(context);
+        self.request_slots(context);
     }
 
     fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
@@ -217,7 +217,7 @@ impl Strategy for Moga {
             Err(denial) => self.denied = Some(denial),
         }
         if self.claims.is_empty() {
-            self.settle(context);
+            self.handle_last_answer(context);
         }
     }
 }

@@ -31,7 +31,7 @@ struct ReserveStrategy {
 }
 
 impl ReserveStrategy {
-    fn ask(&mut self, context: &mut JobContext<'_>) {
+    fn request_quotes(&mut self, context: &mut JobContext<'_>) {
         let task = context.run.job.tasks[0];
         let providers = context.fitting_providers(0);
         let start = context.wanted().max(context.soonest_requested());
@@ -39,7 +39,7 @@ impl ReserveStrategy {
         for provider in providers {
             let procs = task.cores;
             let span = context.world.providers[provider].held_time(&task) + context.slack();
-            context.ask(provider, Query::PricesFrom(Part { procs, start, span }));
+            context.send_query(provider, Query::PricesFrom(Part { procs, start, span }));
         }
     }
 
@@ -52,11 +52,11 @@ impl ReserveStrategy {
             Some((provider, quote, start)) => {
                 context.buy(provider, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, nothing, context),
+            None => self.fall_back_to_queue(Bargain::Refused, nothing, context),
         }
     }
 
-    fn give_in(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
+    fn fall_back_to_queue(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
         self.bargained.log_end(end, Some(why), context);
         self.queue.begin_job(context);
     }
@@ -78,7 +78,7 @@ pub fn keep_in_time(quotes: &mut [(usize, Quote)], context: &JobContext<'_>) {
 
 impl Strategy for ReserveStrategy {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
-        self.ask(context);
+        self.request_quotes(context);
     }
 
     fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
@@ -113,13 +113,14 @@ impl Strategy for ReserveStrategy {
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
                 context.send(0, Assignment { provider, within, ..Assignment::default() });
             }
-            Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(context),
-            Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, denial.into(), context),
-            Err(denial) => self.give_in(Bargain::Refused, denial.into(), context),
+            Err(denial) if denial.is_stale() && self.tries < TRIES => self.request_quotes(context),
+            Err(denial) if denial.is_stale() => self.fall_back_to_queue(Bargain::Stale, denial.into(), context),
+            Err(denial) => self.fall_back_to_queue(Bargain::Refused, denial.into(), context),
         }
     }
 
-    /// Its task waits in the queue by now. If it can still be recalled, it is booked for anew.
+    /// Handles a revoked booking. The site has put the task into its queue; if it can still be recalled, another start
+    /// is booked.
     fn booking_revoked(&mut self, booking: BookingId, context: &mut JobContext<'_>) {
         if context.run.assignment(0).is_some_and(|assignment| assignment.within.iter().any(|(its, _)| *its == booking))
         {
@@ -130,7 +131,7 @@ impl Strategy for ReserveStrategy {
     fn task_recalled(&mut self, _: u32, in_time: bool, context: &mut JobContext<'_>) {
         if in_time {
             self.tries = 0;
-            self.ask(context);
+            self.request_quotes(context);
         }
     }
 }

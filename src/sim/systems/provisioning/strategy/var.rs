@@ -44,17 +44,17 @@ pub fn job_work(provider: usize, context: &JobContext<'_>) -> Part {
 
 impl PaddedJob {
     /// Asks all providers for the probability that the job starts in time.
-    pub fn ask(&mut self, context: &mut JobContext<'_>) {
+    pub fn request_chances(&mut self, context: &mut JobContext<'_>) {
         let providers = context.fitting_providers(0);
         self.silent = providers.len();
         for provider in providers {
             let work = job_work(provider, context);
-            context.ask(provider, Query::Chances { work, step: STEP });
+            context.send_query(provider, Query::Chances { work, step: STEP });
         }
     }
 
     /// Handles an answer. Returns whether there is a chance, if it was the last one.
-    pub fn informed(&mut self, provider: usize, reply: &Reply, context: &mut JobContext<'_>) -> Option<bool> {
+    pub fn take_chance(&mut self, provider: usize, reply: &Reply, context: &mut JobContext<'_>) -> Option<bool> {
         let Reply::Chances(chances) = reply else { return None };
         let mut ahead = Span::ZERO;
         for &chance in chances {
@@ -88,14 +88,14 @@ impl PaddedJob {
 
 impl Strategy for Var {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
-        self.job.ask(context);
+        self.job.request_chances(context);
         context.wake_at(context.wanted(), WANTED);
     }
 
     fn task_ready(&mut self, _: u32, _: &mut JobContext<'_>) {}
 
     fn receive_reply(&mut self, _: u64, provider: usize, reply: Reply, context: &mut JobContext<'_>) {
-        if self.job.informed(provider, &reply, context) == Some(false) {
+        if self.job.take_chance(provider, &reply, context) == Some(false) {
             context.bargained(Bargain::GivenUp, Some(Reason::NoChance));
             context.give_up();
         }

@@ -54,7 +54,7 @@ fn in_queue(provider: usize, context: &JobContext<'_>) -> Area {
 }
 
 impl Both {
-    fn priced(&mut self, provider: usize, quote: Quote) {
+    fn take_quote(&mut self, provider: usize, quote: Quote) {
         let Some(asked) = quote_rank(provider, &quote) else { return };
         let least = self.cheapest.as_ref().and_then(|(provider, cheapest)| quote_rank(*provider, cheapest));
         if least.is_none_or(|least| asked < least) {
@@ -79,7 +79,7 @@ impl Both {
 
     /// Looks for the best time to submit a job. It is recalled if it has not started when its work is wanted.
     fn try_job(&mut self, context: &mut JobContext<'_>) {
-        self.job.ask(context);
+        self.job.request_chances(context);
         context.wake_at(context.wanted(), WANTED);
     }
 
@@ -107,7 +107,7 @@ impl Strategy for Both {
             let part = job_work(provider, context);
             let lasts = context.world.providers[provider].held_time(&context.run.job.tasks[0]);
             let part = Part { span: lasts + context.slack() + context.slack(), ..part };
-            context.ask(provider, Query::Price(part));
+            context.send_query(provider, Query::Price(part));
         }
     }
 
@@ -120,14 +120,14 @@ impl Strategy for Both {
                 return;
             }
             // Without any chance the choice is the reservation or nothing.
-            if self.job.informed(provider, &reply, context) == Some(false) {
+            if self.job.take_chance(provider, &reply, context) == Some(false) {
                 self.tries_job = false;
                 self.use_reservation(Reason::NoChance, context);
             }
             return;
         }
         if let Reply::Prices(quote) = reply {
-            self.priced(provider, quote);
+            self.take_quote(provider, quote);
         }
         self.silent -= 1;
         if self.silent == 0 {
@@ -156,12 +156,13 @@ impl Strategy for Both {
         }
     }
 
-    /// Its job may have ended or been lost before the news of its start, or of its recall, arrived.
+    /// Returns the booking when the job is over. The job may have ended or been lost before the news of its start, or
+    /// of its recall, arrived.
     fn spare_booking(&mut self) -> Option<(usize, BookingId)> {
         self.reserved.take().map(|(provider, receipt)| (provider, receipt.booking))
     }
 
-    /// The booking is gone. If the work was to be done in it, it waits in the queue by now.
+    /// Handles a revoked booking. A task that was to run in it waits in the queue of the site.
     fn booking_revoked(&mut self, booking: BookingId, _: &mut JobContext<'_>) {
         self.reserved = self.reserved.filter(|(_, receipt)| receipt.booking != booking);
     }
@@ -229,7 +230,7 @@ mod tests {
             let offers = vec![Offer { start, fee: Area::of(1, Span::from_secs(fee)) }];
             let span = Span::from_secs(lasts);
             let tariff = Tariff::flat(Rate(price));
-            both.priced(provider, Quote { id: QuoteId(0), expiry: start, procs: 1, span, tariff, offers });
+            both.take_quote(provider, Quote { id: QuoteId(0), expiry: start, procs: 1, span, tariff, offers });
         }
         both.cheapest.expect("there are quotes").0
     }
