@@ -264,12 +264,12 @@ impl<'a> ClockController<'a> {
             if step == Step::Idle {
                 let idle = *idle_since.get_or_insert(now);
                 if now - idle >= IDLE {
-                    self.processes.name_idle(self.page);
+                    self.processes.warn_of_idle(self.page);
                 }
             } else {
                 idle_since = None;
                 if now - still >= BUSY {
-                    self.processes.name_busy(self.page, BUSY.as_secs());
+                    self.processes.warn_of_busy(self.page, BUSY.as_secs());
                 }
             }
         }

@@ -125,11 +125,11 @@ impl Processes {
         }
     }
 
-    /// Reports a process that waits in real time.
-    fn name_timed(&mut self, process: u32, call: &str) {
+    /// Warns of a process that waits in real time.
+    fn warn_of_timed(&mut self, process: u32, call: &str) {
         self.unreached.insert(process);
         if self.is_without_library(process) {
-            self.name_without_library(process);
+            self.warn_without_library(process);
             return;
         }
         self.report_once(process, "timed", |it| {
@@ -139,7 +139,7 @@ impl Processes {
         });
     }
 
-    fn name_without_library(&mut self, process: u32) {
+    fn warn_without_library(&mut self, process: u32) {
         self.unreached.insert(process);
         self.report_once(process, "library", |it| {
             format!(
@@ -161,7 +161,7 @@ impl Processes {
             let process = page.slots[slot].process.load(SeqCst);
             if process == 0 {
                 if state == BORN {
-                    self.give_up_in_vain(page, slot);
+                    self.free_untaken(page, slot);
                 }
                 continue;
             }
@@ -187,7 +187,7 @@ impl Processes {
                         continue;
                     }
                     match call.timed_name() {
-                        Some(name) => self.name_timed(process, name),
+                        Some(name) => self.warn_of_timed(process, name),
                         None => drop(page.presume_asleep(slot)),
                     }
                 }
@@ -198,7 +198,7 @@ impl Processes {
 
     /// Frees a slot that is reserved for a child that does not take it: it ended before it could, or it has no library
     /// and counts as a stranger. A child that has just been made is there, and has no slot.
-    fn give_up_in_vain(&mut self, page: &Page, slot: usize) {
+    fn free_untaken(&mut self, page: &Page, slot: usize) {
         let number = page.slots[slot].key.number();
         let since = match self.reserved.get(&slot) {
             Some((known, since)) if *known == number => *since,
@@ -232,7 +232,7 @@ impl Processes {
         for process in proc::descendant_processes(std::process::id()) {
             let is_reached = !self.is_without_library(process);
             if !is_reached && self.suspects.contains(&process) {
-                self.name_without_library(process);
+                self.warn_without_library(process);
             }
             if !is_reached {
                 suspects.insert(process);
@@ -249,8 +249,8 @@ impl Processes {
         self.strangers = strangers;
     }
 
-    /// Reports the threads that hold the clock.
-    pub fn name_busy(&mut self, page: &Page, seconds: u64) {
+    /// Warns of the threads that keep the clock from moving.
+    pub fn warn_of_busy(&mut self, page: &Page, seconds: u64) {
         for slot in 0..page.used_slots() {
             if page.state(slot) != AWAKE && page.state(slot) != PRESUMED {
                 continue;
@@ -265,7 +265,7 @@ impl Processes {
     }
 
     /// Reports, once, that all processes wait for data or each other.
-    pub fn name_idle(&mut self, page: &Page) {
+    pub fn warn_of_idle(&mut self, page: &Page) {
         let mut waiting: BTreeSet<u32> = BTreeSet::new();
         for slot in (0..page.used_slots()).filter(|&slot| page.state(slot) != FREE) {
             waiting.insert(page.slots[slot].process.load(SeqCst));
@@ -330,7 +330,7 @@ impl World for Processes {
             (ThreadState::Blocks, Some(call)) if is_presumed => match call.timed_name() {
                 None => Look::Blocks,
                 Some(name) => {
-                    self.name_timed(page.slots[slot].process.load(SeqCst), name);
+                    self.warn_of_timed(page.slots[slot].process.load(SeqCst), name);
                     Look::Runs
                 }
             },
@@ -388,7 +388,7 @@ impl World for Processes {
             match stranger.state() {
                 (ThreadState::Blocks, Some(call)) => {
                     if let Some(name) = call.timed_name() {
-                        self.name_timed(stranger.process, name);
+                        self.warn_of_timed(stranger.process, name);
                         all_block = false;
                     }
                 }

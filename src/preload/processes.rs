@@ -167,11 +167,11 @@ struct Passed {
 }
 
 impl Passed {
-    /// The environment to pass on.
+    /// The environment `given`, with the texts by which a program finds the clock.
     ///
     /// # Safety
     /// `given` is null, or an array of texts that ends with null and does not change meanwhile.
-    unsafe fn add_own_texts(given: Texts) -> Passed {
+    unsafe fn with_own_texts(given: Texts) -> Passed {
         let given = if given.is_null() { (&raw const NOTHING).cast() } else { given };
         // SAFETY: the array ends with null, as the caller promises.
         let texts = unsafe {
@@ -222,17 +222,17 @@ pub fn own_environment() -> Texts {
 }
 
 /// True if programs that get this process's environment as it is find the clock.
-pub fn passes_clock_on() -> bool {
+pub fn environment_has_clock() -> bool {
     page();
     // SAFETY: an environment is an array of texts that ends with null.
-    unsafe { Passed::add_own_texts(own_environment()) }.copy.is_null()
+    unsafe { Passed::with_own_texts(own_environment()) }.copy.is_null()
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Texts, variables: Texts) -> c_int {
     page();
     // SAFETY: the caller passes an environment, or null.
-    let passed = unsafe { Passed::add_own_texts(variables) };
+    let passed = unsafe { Passed::with_own_texts(variables) };
     let variables = passed.given;
     pass_on!(execve(path: *const c_char, arguments: Texts, variables: Texts) -> c_int)
 }
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Texts) -> c_int {
 pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Texts, variables: Texts) -> c_int {
     page();
     // SAFETY: the caller passes an environment, or null.
-    let passed = unsafe { Passed::add_own_texts(variables) };
+    let passed = unsafe { Passed::with_own_texts(variables) };
     let variables = passed.given;
     pass_on!(execvpe(file: *const c_char, arguments: Texts, variables: Texts) -> c_int)
 }
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn execvp(file: *const c_char, arguments: Texts) -> c_int 
 pub unsafe extern "C" fn fexecve(fd: c_int, arguments: Texts, variables: Texts) -> c_int {
     page();
     // SAFETY: the caller passes an environment, or null.
-    let passed = unsafe { Passed::add_own_texts(variables) };
+    let passed = unsafe { Passed::with_own_texts(variables) };
     let variables = passed.given;
     pass_on!(fexecve(fd: c_int, arguments: Texts, variables: Texts) -> c_int)
 }
@@ -281,7 +281,7 @@ macro_rules! spawns {
             page();
             let variables = if variables.is_null() { own_environment() } else { variables };
             // SAFETY: the caller passes an environment, or null for its own.
-            let passed = unsafe { Passed::add_own_texts(variables) };
+            let passed = unsafe { Passed::with_own_texts(variables) };
             let variables = passed.given;
             let mut made: c_int = 0;
             let number = &raw mut made;

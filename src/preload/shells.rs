@@ -8,7 +8,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 
 use crate::own::blocking;
-use crate::processes::{Reserved, own_environment, passes_clock_on, posix_spawn};
+use crate::processes::{Reserved, environment_has_clock, own_environment, posix_spawn};
 use crate::sys::*;
 
 /// A `sigset_t`, a `struct sigaction`, a `posix_spawnattr_t` and a `posix_spawn_file_actions_t`, with room to spare.
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     if command.is_null() {
         return run();
     }
-    if !passes_clock_on() {
+    if !environment_has_clock() {
         // SAFETY: the caller passes a command.
         return unsafe { run_shell(command) };
     }
@@ -305,7 +305,7 @@ fn take_shell(stream: *mut c_void) -> Option<c_int> {
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
-    if !passes_clock_on() {
+    if !environment_has_clock() {
         // SAFETY: the caller passes a command and a mode.
         return unsafe { open_shell(command, mode) };
     }

@@ -100,7 +100,7 @@ fn default_policy(topology: &Topology) -> Result<PlanningPolicy, Failure> {
         return Ok(all_policies().next().expect("some policy plans"));
     };
     let row = system.system_row();
-    let name = system.plans_by();
+    let name = system.default_planner();
     let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| PlanningPolicy { row, maker });
     found.ok_or_else(|| {
         let names: Vec<&str> = row.plans.iter().map(|maker| maker.name).collect();

@@ -19,7 +19,7 @@ impl Needs {
     pub const TOLERANCE: f64 = 1e-9;
 
     /// True if both are valid fractions; untrusted peers may send anything.
-    pub fn make_sense(self) -> bool {
+    pub fn are_valid(self) -> bool {
         is_share(self.cpu) && is_share(self.memory)
     }
 
@@ -56,9 +56,9 @@ mod tests {
     #[test]
     fn values_outside_of_0_to_1_are_invalid() {
         for wrong in [0.0, -0.1, 1.0 + 1e-12, f64::NAN, f64::INFINITY] {
-            assert!(!Needs { cpu: wrong, memory: 0.5 }.make_sense(), "{wrong}");
-            assert!(!Needs { cpu: 0.5, memory: wrong }.make_sense(), "{wrong}");
+            assert!(!Needs { cpu: wrong, memory: 0.5 }.are_valid(), "{wrong}");
+            assert!(!Needs { cpu: 0.5, memory: wrong }.are_valid(), "{wrong}");
         }
-        assert!(Needs::NODE.make_sense());
+        assert!(Needs::NODE.are_valid());
     }
 }

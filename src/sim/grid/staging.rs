@@ -30,7 +30,7 @@ impl Volumes {
     pub const NOTHING: Volumes = Volumes { input: 0, output: 0 };
 
     /// True if both are at most [`DATA_MAX`].
-    pub fn make_sense(&self) -> bool {
+    pub fn are_valid(&self) -> bool {
         self.input <= DATA_MAX && self.output <= DATA_MAX
     }
 

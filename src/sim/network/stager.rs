@@ -34,7 +34,7 @@ impl Stager {
 
     /// True if the home exists and the volumes are within their limits.
     pub fn is_valid(&self, staging: &Staging) -> bool {
-        (staging.home as usize) < self.sites.len() && staging.volumes.make_sense()
+        (staging.home as usize) < self.sites.len() && staging.volumes.are_valid()
     }
 
     /// Starts the transfer of a job's input to its site. True if a transfer is needed.

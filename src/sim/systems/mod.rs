@@ -174,7 +174,7 @@ pub trait System: DynEq {
     fn main_policy(&self) -> Policy<'_>;
 
     /// Name of the default policy for a plan without a run.
-    fn plans_by(&self) -> &str {
+    fn default_planner(&self) -> &str {
         self.main_policy().name
     }
 

@@ -267,7 +267,7 @@ fn load_as(
     file::include_files(&mut root, path, &mut library);
     file::expand_counts(&mut root, &library.diagnostics);
     overrides::apply_to_complete(&mut root, settings, &library.diagnostics);
-    overrides::note_vain(&root, overrides, &library.diagnostics);
+    overrides::note_without_effect(&root, overrides, &library.diagnostics);
     // The version may also be set on the command line.
     if !version::check_version(&root, &library.diagnostics) {
         return library.diagnostics.verdict(None);

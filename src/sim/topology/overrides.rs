@@ -151,7 +151,7 @@ pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, diagno
 }
 
 /// Notes settings of `defaults` that have no effect, because all sites or users have their own.
-pub(super) fn note_vain(root: &Table, overrides: &[Override], diagnostics: &Diagnostics) {
+pub(super) fn note_without_effect(root: &Table, overrides: &[Override], diagnostics: &Diagnostics) {
     for Override { text, equals, .. } in overrides.iter().filter(|setting| setting.written.is_none()) {
         let mut steps = text[..*equals].split('.');
         let (Some("defaults"), Some(section), Some(key)) = (steps.next(), steps.next(), steps.next()) else { continue };

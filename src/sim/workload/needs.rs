@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn memory_is_drawn_with_its_probabilities() {
         let drawn: Vec<Needs> = quad_core(7, (0..20_000).map(|job| 1 + job % 2)).collect();
-        assert!(drawn.iter().all(|needs| needs.make_sense()));
+        assert!(drawn.iter().all(|needs| needs.are_valid()));
         assert_eq!((drawn[0].cpu, drawn[1].cpu), (0.25, 1.0));
         let share = |tenths: u32| {
             let these = drawn.iter().filter(|needs| needs.memory == f64::from(tenths) / 10.0);

@@ -257,7 +257,7 @@ impl Finding {
         self.comparisons.iter().any(|comparison| names_it(&comparison.text, named) && comparison.falls_the_wrong_way())
     }
 
-    /// Reasons for bounds, and for tolerances that are needed, each once.
+    /// Reasons for our bounds, and for those of our tolerances on which a comparison depends, each once.
     fn tolerance_reasons(&self) -> Vec<&str> {
         let mut reasons: Vec<&str> = Vec::new();
         for comparison in &self.comparisons {

@@ -132,7 +132,7 @@ impl JobBook {
         self.leave(by, task, StintEnd::Requeued)?;
         let row = self.reportable_task(*task, site)?;
         row.is_sent_again = false;
-        row.keep_sending();
+        row.record_assignment();
         row.setbacks_mut().record_requeue(worked, cores);
         self.totals.requeues += 1;
         self.totals.running -= 1;

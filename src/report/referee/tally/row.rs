@@ -201,9 +201,9 @@ impl TaskRow {
     }
 
     /// Keeps the time of its assignment to the site where it was lost or requeued, as it may be assigned anew.
-    pub fn keep_sending(&mut self) {
+    pub fn record_assignment(&mut self) {
         if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints) {
-            stints.keep_sending(at);
+            stints.record_assignment(at);
         }
     }
 

@@ -115,7 +115,7 @@ impl Stints {
     }
 
     /// Records its assignment to a site where it was lost or requeued, once or repeatedly.
-    pub fn keep_sending(&mut self, at: Time) {
+    pub fn record_assignment(&mut self, at: Time) {
         if self.sent.last() != Some(&at) {
             self.sent.push(at);
         }

@@ -35,7 +35,7 @@ impl FailureTally {
         book.leave(by, task, StintEnd::Lost)?;
         let row = book.reportable_task(*task, site)?;
         row.is_sent_again = false;
-        row.keep_sending();
+        row.record_assignment();
         row.setbacks_mut().record_loss(by.now, worked, saved, cores);
         book.totals.running -= 1;
         book.totals.end = book.totals.end.max(by.now);

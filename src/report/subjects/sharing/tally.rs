@@ -58,7 +58,7 @@ impl SharingTally {
     pub fn needs(&mut self, book: &mut JobBook, _: Reporter, job: &JobId, needs: &Needs) -> CountResult {
         let row = book.open(*job)?;
         match row.needs {
-            _ if !needs.make_sense() => Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
+            _ if !needs.are_valid() => Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
             Some(_) => Err(Inconsistent::NeedsAgain(*job)),
             None => {
                 row.needs = Some(*needs);

@@ -65,7 +65,7 @@ fn rows_have_names_of_their_own_and_plan_by_one_of_them() {
     assert!((1..names.len()).all(|at| !names[..at].contains(&names[at])), "{names:?}");
     for row in systems::ALL.iter().filter(|row| !row.plans.is_empty()) {
         let service = (row.usual)();
-        assert!(row.plans.iter().any(|entry| entry.name == service.plans_by()), "{}", row.key);
+        assert!(row.plans.iter().any(|entry| entry.name == service.default_planner()), "{}", row.key);
     }
     let bargaining = provisioning::ROW.plans.iter();
     assert!(

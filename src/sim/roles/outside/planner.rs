@@ -116,7 +116,7 @@ impl PlannedUser {
         Ok(())
     }
 
-    fn come_due(&mut self, now: Time) {
+    fn take_due_jobs(&mut self, now: Time) {
         while let Some(first) = self.due.first_entry().filter(|first| *first.key() <= now) {
             for (to, enqueue) in first.remove() {
                 let task = enqueue.job.tasks[0];
@@ -161,7 +161,7 @@ impl Planner for PlannedUser {
     }
 
     fn decide_submissions(&mut self, now: Time, out: &mut Out) {
-        self.come_due(now);
+        self.take_due_jobs(now);
         if self.decider.has_failed() {
             return;
         }

@@ -131,12 +131,12 @@ impl<S: NodePool> Easy<S> {
             let mut jobs: Vec<Waiting> = self.queue.iter().copied().collect();
             jobs.sort_unstable_by(|a, b| self.ranking.compare(now, a, b));
             self.queue = BlockQueue::of(&jobs);
-            self.look_anew();
+            self.discard_tries();
         }
     }
 
     /// Discards the results of earlier tries: nodes have become free or taken.
-    fn look_anew(&mut self) {
+    fn discard_tries(&mut self) {
         (self.tried, self.shadow) = (0, None);
     }
 }
@@ -145,7 +145,7 @@ impl<S: NodePool> Policy for Easy<S> {
     fn end_job(&mut self, now: Time, job: TaskId, until: Time) {
         self.supply.end_job(now, job, until);
         self.ranking.end_job(now, job);
-        self.look_anew();
+        self.discard_tries();
     }
 
     fn submit_job(&mut self, now: Time, request: NodeRequest) {
@@ -155,12 +155,12 @@ impl<S: NodePool> Policy for Easy<S> {
         let is_last =
             self.queue.insert(new, |other| ranking.is_unsorted() || ranking.compare(now, other, &new).is_le());
         if !is_last {
-            self.look_anew();
+            self.discard_tries();
         }
     }
 
     fn adopt(&mut self, now: Time, request: NodeRequest, nodes: &NodeSet) -> bool {
-        self.look_anew();
+        self.discard_tries();
         let is_adopted = self.supply.adopt(now, &request, nodes);
         if is_adopted {
             self.ranking.adopt_job(now, &request);
@@ -171,12 +171,12 @@ impl<S: NodePool> Policy for Easy<S> {
     fn submit_first(&mut self, now: Time, request: NodeRequest) {
         let first = self.ranking.first(now, request);
         self.queue.push_first(first);
-        self.look_anew();
+        self.discard_tries();
     }
 
     fn withdraw_job(&mut self, _: Time, job: TaskId) {
         self.queue.remove_job(job);
-        self.look_anew();
+        self.discard_tries();
     }
 
     fn has_room(&self, now: Time, booking: &Reserved) -> bool {
@@ -189,17 +189,17 @@ impl<S: NodePool> Policy for Easy<S> {
 
     fn add_booking(&mut self, now: Time, booking: &Reserved) {
         self.supply.add_booking(now, booking);
-        self.look_anew();
+        self.discard_tries();
     }
 
     fn release_booking(&mut self, now: Time, booking: &Reserved) {
         self.supply.release_booking(now, booking);
-        self.look_anew();
+        self.discard_tries();
     }
 
     fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
         if self.supply.advance_bookings(now, steps) {
-            self.look_anew();
+            self.discard_tries();
         }
     }
 

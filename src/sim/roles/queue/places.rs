@@ -54,7 +54,7 @@ impl<P: NodePlan> Places<P> {
     /// now and `freed_to`.
     ///
     /// Most jobs stay where they are, so the plan is changed only for those that move.
-    pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut PlannedJob<P::Room>) -> bool {
+    pub fn improve_place(&mut self, now: Time, freed_to: Time, planned: &mut PlannedJob<P::Room>) -> bool {
         let PlannedJob { waiting: Waiting { request, .. }, start, room } = &*planned;
         let no_sooner = self.no_sooner.than(request.nodes, request.walltime);
         let better = if *start < Time::NEVER {

@@ -87,19 +87,19 @@ impl<P: NodePlan> QueuePlanner<P> {
             self.queue.sort_unstable_by(|a, b| self.ranking.compare(now, &a.waiting, &b.waiting));
         }
         match self.replan {
-            Replan::OneByOne => self.put_each_anew(now),
-            Replan::FromScratch => self.put_all_anew(now, 0),
+            Replan::OneByOne => self.improve_each(now),
+            Replan::FromScratch => self.replace_from(now, 0),
         }
         self.look_ahead();
     }
 
-    fn put_each_anew(&mut self, now: Time) {
+    fn improve_each(&mut self, now: Time) {
         // A job that moves ahead leaves room, which jobs ahead of it in the queue use the next time.
         let mut left_to = Time::ZERO;
         for planned in &mut self.queue {
             let start = planned.start;
             let end = planned.end();
-            if self.places.place_anew(now, self.freed_to.max(left_to), planned) && start < Time::NEVER {
+            if self.places.improve_place(now, self.freed_to.max(left_to), planned) && start < Time::NEVER {
                 left_to = left_to.max(end);
             }
         }
@@ -107,7 +107,7 @@ impl<P: NodePlan> QueuePlanner<P> {
     }
 
     /// Places all jobs of the queue from index `from` on again; those ahead stay.
-    fn put_all_anew(&mut self, now: Time, from: usize) {
+    fn replace_from(&mut self, now: Time, from: usize) {
         self.queue[from..].iter().for_each(|planned| self.places.take_out(planned));
         self.queue[from..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
     }
@@ -254,7 +254,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         }
         // In a plan from scratch, jobs ahead of the first displaced one would stay.
         if let Some(first) = displaced.first().filter(|_| self.replan == Replan::FromScratch) {
-            self.put_all_anew(now, *first);
+            self.replace_from(now, *first);
         }
         // Drifting ranks may have changed since the plan was made, so that jobs ahead might be elsewhere, too.
         self.stale |= self.ranking.drifts() && self.replan == Replan::FromScratch;

@@ -138,7 +138,7 @@ pub fn first_start(
     queue.take_over(now, state.running);
     state.waiting.iter().chain([&job]).for_each(|job| queue.submit(now, *job));
     loop {
-        queue.pass(now);
+        queue.run_policy(now);
         if queue.start.is_some() {
             return queue.start;
         }
@@ -193,7 +193,7 @@ impl OngoingTrial<'_> {
             }
         }
         homeless.into_iter().for_each(|request| self.policy.submit_job(now, request));
-        self.pass(now);
+        self.run_policy(now);
     }
 
     fn add_end(&mut self, now: Time, job: TaskId) {
@@ -210,7 +210,7 @@ impl OngoingTrial<'_> {
         }
     }
 
-    fn pass(&mut self, now: Time) {
+    fn run_policy(&mut self, now: Time) {
         let mut steps = Vec::new();
         self.policy.run_pass(now, &mut steps);
         for step in steps {

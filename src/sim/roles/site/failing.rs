@@ -67,7 +67,7 @@ impl Site {
     pub(super) fn log_checkpoints(&mut self, now: Time, slot: usize, is_over: bool, out: &mut Out) -> Span {
         let running = self.tasks.at(slot);
         let Some(saves) = running.loss.saves else { return Span::ZERO };
-        let ran = running.ran_by(now);
+        let ran = running.run_time_at(now);
         let times = if is_over { saves.times_in_all(ran) } else { saves.times(ran) };
         if times > 0 {
             out.log(Record::Checkpointed { task: running.task, times, spent: saves.spent(times) });
@@ -84,7 +84,7 @@ impl Site {
         let Some(fails) = fails else { return self.report_end(slot, out) };
         let Running { task, sender, started, loss, .. } = *self.tasks.at(slot);
         if loss.is_reported {
-            let ran = self.tasks.at(slot).ran_by(fails);
+            let ran = self.tasks.at(slot).run_time_at(fails);
             let saved = loss.saves.map_or(Span::ZERO, |saves| saves.saved(saves.times(ran)));
             self.report_loss(fails, sender, Lost { task, started, saved }, out);
         }

@@ -222,7 +222,7 @@ impl Site {
         let mut moved = Vec::new();
         for order in orders.drain(..) {
             if !matches!(order, SiteOrder::Move { .. }) {
-                self.put_down(now, &mut moved, out);
+                self.place_moved(now, &mut moved, out);
             }
             match order {
                 SiteOrder::Start(start) => self.accept_start(now, start, out),
@@ -237,11 +237,11 @@ impl Site {
                 SiteOrder::Preempt(task) => self.cut_short(now, task, Record::Preempted { task }, out),
                 SiteOrder::Suspend(task) => self.suspend(now, task, out),
                 SiteOrder::Resume { task, nodes, from } => self.resume(now, (task, nodes, from), out),
-                SiteOrder::Move { task, nodes, from } => moved.push((self.pick_up(now, task, from), nodes, from)),
+                SiteOrder::Move { task, nodes, from } => moved.push((self.lift_moving(now, task, from), nodes, from)),
                 SiteOrder::Share { task, share } => self.share(now, task, share, out),
             }
         }
-        self.put_down(now, &mut moved, out);
+        self.place_moved(now, &mut moved, out);
         self.tasks.nodes.check();
         self.orders = orders;
     }
@@ -319,7 +319,7 @@ impl Site {
     }
 
     /// Takes a task that moves off its nodes. If it makes no progress for a while, its end is delayed.
-    fn pick_up(&mut self, now: Time, task: TaskId, from: Time) -> usize {
+    fn lift_moving(&mut self, now: Time, task: TaskId, from: Time) -> usize {
         let slot = self.slot_of(task);
         if from > now {
             self.lift(now, slot);
@@ -338,7 +338,7 @@ impl Site {
     }
 
     /// Puts moving tasks on their new nodes.
-    fn put_down(&mut self, now: Time, moved: &mut Vec<(usize, Layers, Time)>, out: &mut Out) {
+    fn place_moved(&mut self, now: Time, moved: &mut Vec<(usize, Layers, Time)>, out: &mut Out) {
         for (slot, nodes, from) in moved.drain(..) {
             let task = self.tasks.at(slot).task;
             out.log(Record::Moved { task, cores: nodes.nodes.clone() });

@@ -197,7 +197,7 @@ impl Tasks {
     /// Takes a task off its nodes.
     pub(super) fn leave(&mut self, now: Time, slot: usize) {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
-        running.settle_up(now);
+        running.add_done_work(now);
         let TaskState::Running(nodes) = std::mem::replace(&mut running.state, TaskState::Suspended) else {
             unreachable!("task {} leaves nodes that it is not on", running.task)
         };
@@ -220,7 +220,7 @@ impl Tasks {
     pub(super) fn share(&mut self, now: Time, slot: usize, share: f64) {
         assert!((0.0..=1.0).contains(&share), "a share is a part of a whole");
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
-        running.settle_up(now);
+        running.add_done_work(now);
         if let TaskState::Running(nodes) = &running.state {
             self.nodes.share_all(running.task, nodes, running.demand, running.share, share);
         }
@@ -275,19 +275,19 @@ impl Running {
 
     /// True if all its work is done, except for rounding errors.
     pub(super) fn is_done(&mut self, now: Time) -> bool {
-        self.settle_up(now);
+        self.add_done_work(now);
         let work = self.runtime.micros() as f64;
         (work - self.done).abs() <= 1.0 + work * 1e-9
     }
 
     /// Run time that it will have done by `then` at its current share.
-    pub(super) fn ran_by(&self, then: Time) -> Span {
+    pub(super) fn run_time_at(&self, then: Time) -> Span {
         let ran = self.done as u64 + (self.share * then.since(self.from).micros() as f64) as u64;
         Span::from_micros(ran).min(self.runtime)
     }
 
     /// Adds the run time done up to now.
-    fn settle_up(&mut self, now: Time) {
+    fn add_done_work(&mut self, now: Time) {
         if self.from < now {
             self.done += self.share * now.since(self.from).micros() as f64;
             self.from = now;

@@ -81,7 +81,7 @@ impl Planner for Resubmit {
             return;
         }
         self.hand_in(out, |script, out, sent| script.send_ahead(now, out, sent));
-        self.next = self.script.comes_back().unwrap_or(Time::NEVER);
+        self.next = self.script.next_chunk_at().unwrap_or(Time::NEVER);
     }
 
     fn receive_message(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {

@@ -54,7 +54,7 @@ impl Script {
         Script { then, ..self }
     }
 
-    pub(in crate::roles) fn comes_back(&self) -> Option<Time> {
+    pub(in crate::roles) fn next_chunk_at(&self) -> Option<Time> {
         self.comes_back
     }
 

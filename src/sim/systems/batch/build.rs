@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dispatcher::makes_sense;
+use super::dispatcher::check_task;
 use super::known_site::Allowed;
 use super::stock::Queued;
 use super::{Batch, Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
@@ -197,7 +197,7 @@ fn kind_of_jobs(site: &Site) -> Takes {
 /// True if the dispatcher finds a place for the job, at the site that `allowed` names, if it names one.
 fn fits_somewhere(job: &Job, needs: Option<Needs>, allowed: Allowed, known: &[KnownSite]) -> bool {
     let [task] = job.tasks.as_slice() else { return false };
-    makes_sense(task, needs).is_ok()
+    check_task(task, needs).is_ok()
         && known.iter().any(|place| allowed.at(place) && place.could_take(task.cores, needs))
 }
 

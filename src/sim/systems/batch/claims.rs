@@ -64,7 +64,7 @@ impl NodeClaims {
         self.forget(now);
         let Some(place) = self.standing.iter().position(|claim| claim.task == Some(task)) else { return };
         let held = self.standing.remove(place).held;
-        if !self.down.is_empty() || self.keep_waiting(now) {
+        if !self.down.is_empty() || self.has_waiting_claim(now) {
             return self.correct_calendar(now, running, policy);
         }
         if let Some(place) =
@@ -81,7 +81,7 @@ impl NodeClaims {
     }
 
     /// True if a claim has no room at its time.
-    pub fn keep_waiting(&self, now: Time) -> bool {
+    pub fn has_waiting_claim(&self, now: Time) -> bool {
         self.standing.iter().any(|claim| claim.is_kept_waiting(now))
     }
 

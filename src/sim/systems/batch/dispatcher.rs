@@ -178,7 +178,7 @@ impl Dispatcher {
     /// or if the site with the least work is too small.
     fn choose(&mut self, now: Time, job: &Job, allowed: Allowed, needs: Option<Needs>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
-        makes_sense(&task, needs)?;
+        check_task(&task, needs)?;
         let up: Option<Vec<u32>> =
             self.may_fail.then(|| self.places.iter_mut().map(|place| place.up_nodes(now)).collect());
         let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed.at(place);
@@ -445,11 +445,11 @@ impl PartialEq for SiteLoad {
 impl Eq for SiteLoad {}
 
 /// Fails if the job has a fault that makes it impossible at every site.
-pub(super) fn makes_sense(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {
+pub(super) fn check_task(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {
     match task.cores {
         _ if task.runtime.is_zero() || task.walltime.is_zero() => Err(Invalid::NoDuration),
         0 => Err(Invalid::NoNodes),
-        _ if needs.is_some_and(|needs| !needs.make_sense()) => Err(Invalid::NoShare),
+        _ if needs.is_some_and(|needs| !needs.are_valid()) => Err(Invalid::NoShare),
         _ => Ok(()),
     }
 }

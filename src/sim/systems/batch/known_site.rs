@@ -53,7 +53,7 @@ impl KnownSite {
         KnownSite { site, kind: Kind(0), nodes, takes, work: 0, news: None, shortest: None }
     }
 
-    /// Like this site, with another kind of cores than the first.
+    /// Sets the kind of the site's cores, which otherwise is the first one.
     pub fn of_kind(self, kind: Kind) -> KnownSite {
         KnownSite { kind, ..self }
     }

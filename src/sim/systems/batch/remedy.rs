@@ -69,7 +69,7 @@ impl QueueFailureHandling {
     /// Records the end of a job.
     pub fn ends(&mut self, now: Time, task: TaskId, policy: &mut dyn Policy) {
         self.running.remove(&task);
-        if self.claims.keep_waiting(now) {
+        if self.claims.has_waiting_claim(now) {
             self.claims.correct_calendar(now, &self.widths(), policy);
         }
     }

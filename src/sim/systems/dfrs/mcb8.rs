@@ -28,7 +28,7 @@ pub(super) struct Candidate<'a> {
 /// highest to lowest priority.
 pub(super) fn map_jobs(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], sort: Sort) -> Vec<TaskPlaces> {
     let mut packer = Packer::new(nodes, jobs, sort);
-    let packing = keep_most(&mut packer, order, |packer| {
+    let packing = drop_until_found(&mut packer, order, |packer| {
         let mut at = |share: f64| packer.pack(|job| share * jobs[job].need.cpu);
         if let Some(packing) = at(1.0) {
             return Some(packing);
@@ -44,7 +44,7 @@ pub(super) fn map_jobs(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], sort
 pub(super) const LOWEST: f64 = 0.01;
 
 /// Leaves jobs out, lowest priority first, until a search succeeds.
-pub(super) fn keep_most<T>(
+pub(super) fn drop_until_found<T>(
     packer: &mut Packer<'_>,
     order: &[usize],
     mut search: impl FnMut(&mut Packer<'_>) -> Option<T>,

@@ -149,7 +149,7 @@ impl Planner {
                 out.send(live.user, Message::Outcome(Outcome { job: live.job.id, verdict: Verdict::Completed }));
             }
             match self.rules.policy {
-                Policy::BestEffort => self.let_follow(number, task, now),
+                Policy::BestEffort => self.release_successors(number, task, now),
                 Policy::Heft | Policy::NetworkHeft => self.hand_on(number, task, now, out),
             }
         }

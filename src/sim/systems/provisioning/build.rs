@@ -76,7 +76,7 @@ impl System for Provisioning {
     }
 
     /// The grid has no policy of its own. Most strategies plan by this one.
-    fn plans_by(&self) -> &str {
+    fn default_planner(&self) -> &str {
         plans::ALL[0].name
     }
 

@@ -297,7 +297,7 @@ impl<'a> PlanningMoment<'a> {
                     quote.ok().map(|quote| (query.site, quote))
                 })
                 .collect();
-            if buying.keep_limits(&mut quotes).is_some() {
+            if buying.retain_within_limits(&mut quotes).is_some() {
                 return Ok(None);
             }
             let bought = buying.choose(&quotes).and_then(|(site, quote, start)| {

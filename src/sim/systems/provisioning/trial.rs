@@ -95,7 +95,7 @@ impl SiteTrial {
 
     /// Lets the site react to the guests' actions of this instant.
     pub fn end_instant(&mut self) {
-        self.pass();
+        self.run_desk();
     }
 
     fn step(&mut self, now: Time) {
@@ -114,10 +114,10 @@ impl SiteTrial {
                 self.runtimes.insert(job, rigid.runtime.min(rigid.walltime));
             }
         }
-        self.pass();
+        self.run_desk();
     }
 
-    fn pass(&mut self) {
+    fn run_desk(&mut self) {
         let mut actions = std::mem::take(&mut self.actions);
         self.desk.run_pass(self.now, &mut actions);
         for action in actions.drain(..) {

@@ -99,7 +99,7 @@ pub fn judged_rank(job: usize, jobs: &[Rigid], starts: &[Option<u64>], nodes: u3
     (if is_debug(job) { 2 } else { 1 }, priority.max(1.0) as u32)
 }
 
-/// Orders by shares / usage, the largest first: with `a.0` used of `a.1` shares.
+/// Order of two pairs (usage, shares) by shares divided by usage, the largest quotient first.
 fn compare_quotients(a: (u64, u64), b: (u64, u64)) -> Ordering {
     (a.0 * b.1).cmp(&(b.0 * a.1))
 }

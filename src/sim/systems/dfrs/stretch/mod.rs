@@ -8,7 +8,7 @@ mod average;
 mod maximum;
 
 use super::algorithm::Sort;
-use super::mcb8::{Candidate, Packer, bisect_highest, keep_most};
+use super::mcb8::{Candidate, Packer, bisect_highest, drop_until_found};
 use super::room::TaskPlaces;
 use crate::grid::sharing::need::TOLERANCE;
 pub(super) use average::average_yields;
@@ -49,7 +49,7 @@ pub(super) fn map_jobs(
     sort: Sort,
 ) -> (Vec<TaskPlaces>, f64) {
     let mut packer = Packer::new(nodes, jobs, sort);
-    let found = keep_most(&mut packer, order, |packer| {
+    let found = drop_until_found(&mut packer, order, |packer| {
         let mut at = |pace: f64| {
             let can_be_had = packer.kept().iter().all(|job| ages[*job].required_yield(pace) <= 1.0 + TOLERANCE);
             can_be_had.then(|| packer.pack(|job| ages[job].required_yield(pace) * jobs[job].need.cpu)).flatten()

@@ -37,7 +37,7 @@ impl ReadyNeed {
 
 impl Planner {
     /// Releases the successors of a task that have no other open predecessor.
-    pub(super) fn let_follow(&mut self, number: u32, task: u32, now: Time) {
+    pub(super) fn release_successors(&mut self, number: u32, task: u32, now: Time) {
         for edge in self.jobs[number].edges_out_of(task) {
             let live = &mut self.jobs[number];
             let to = live.job.edges[edge].to;

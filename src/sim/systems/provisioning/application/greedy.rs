@@ -67,9 +67,9 @@ impl<'a> GreedyPlan<'a> {
 
     /// Drops the starts of the next task after which the limits cannot be kept. If there are some, and none is left,
     /// returns the limit that left none.
-    pub fn keep_limits(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
+    pub fn retain_within_limits(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
         let (cost, time) = *self.rest.get(self.bought.len())?;
-        self.limits.less(self.cost().allocation + cost, time).keep_starts(quotes)
+        self.limits.less(self.cost().allocation + cost, time).retain_starts(quotes)
     }
 
     /// The questions to ask now: the next task, at each site that is large enough. Empty when all tasks have been

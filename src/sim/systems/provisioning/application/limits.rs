@@ -49,7 +49,7 @@ impl Limits {
     }
 
     /// Drops the starts that break these limits. If there are some, and none is left, returns the limit that left none.
-    pub fn keep_starts(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
+    pub fn retain_starts(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
         let mut kept = Kept::default();
         for (_, quote) in quotes {
             let mut offers = std::mem::take(&mut quote.offers);
@@ -61,7 +61,7 @@ impl Limits {
 
     /// Drops items whose cost and end break these limits. If there are some, and none is left, returns the limit that
     /// left none.
-    pub fn keep_within<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
+    pub fn retain_within<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
         let mut kept = Kept::default();
         all.retain(|one| {
             let (cost, end) = aims(one);

@@ -187,7 +187,7 @@ impl MogaSearch {
     /// The next generation: pairs drawn by fitness exchange a segment, then each bit flips with the probability of one
     /// per plan.
     fn breed(&mut self, members: &[SlotBits], fitness: &[f64]) -> Vec<SlotBits> {
-        let mut pool = self.draw_by(members, fitness);
+        let mut pool = self.draw_by_fitness(members, fitness);
         for place in (1..pool.len()).rev() {
             pool.swap(place, self.draw.int(0, place as u64) as usize);
         }
@@ -207,7 +207,7 @@ impl MogaSearch {
         pool
     }
 
-    fn draw_by(&mut self, members: &[SlotBits], fitness: &[f64]) -> Vec<SlotBits> {
+    fn draw_by_fitness(&mut self, members: &[SlotBits], fitness: &[f64]) -> Vec<SlotBits> {
         let mut sum = 0.0;
         let up_to: Vec<f64> = fitness
             .iter()

@@ -48,7 +48,7 @@ impl Desk {
     /// Cancels a booking. Before its begin the user pays a part of its fee; later there is no refund, but the
     /// processors are free at once. Returns the amount to pay beside the charges so far, or instead of them.
     pub fn cancel(&mut self, now: Time, id: BookingId) -> Result<Area, Denial> {
-        self.reach(now);
+        self.advance_to(now);
         let booking = self.bookings.get(&id).ok_or(Denial::NotBooked)?;
         if booking.state == BookingState::Held || booking.hold.is_some() {
             return Err(Denial::NotBooked);
@@ -63,7 +63,7 @@ impl Desk {
     /// Takes back the rest of a booking that has begun, if these are the terms. Returns the refund and the penalty,
     /// which together are the rent of that rest.
     pub fn hand_back(&mut self, now: Time, id: BookingId) -> Option<(Area, Area)> {
-        self.reach(now);
+        self.advance_to(now);
         let share = self.terms.handing_back?;
         let booking = self.bookings.get(&id).filter(|booking| booking.state == BookingState::Begun)?;
         let part = booking.receipt.part;
@@ -91,13 +91,13 @@ impl Desk {
         penalty.unwrap_or_default()
     }
 
-    /// Sets processors aside without payment. The queue gives way.
-    pub fn set_aside(&mut self, now: Time, part: Part) -> Result<BookingId, Denial> {
-        self.reach(now);
+    /// Books processors for a service, without payment. The queue gives way.
+    pub fn book_free_of_charge(&mut self, now: Time, part: Part) -> Result<BookingId, Denial> {
+        self.advance_to(now);
         self.begin_reservations();
         self.admit(&part)?;
         let receipt = self.enter(part, Area::ZERO, BookingState::Booked { since: now }, None);
-        self.displaced_by(&part);
+        self.outdate_plan_by(&part);
         Ok(receipt.booking)
     }
 

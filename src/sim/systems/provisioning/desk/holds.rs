@@ -34,7 +34,7 @@ pub enum HoldState {
 impl Desk {
     /// Holds processors until the lease ends, which is no later than the start.
     pub fn hold(&mut self, now: Time, id: HoldId, part: Part, quote: Option<QuoteId>) -> Result<Grant, Denial> {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         if let Some(hold) = self.holds.get(&id) {
             let alive = hold.granted.filter(|_| hold.fate == HoldState::Held);
@@ -46,7 +46,7 @@ impl Desk {
         self.admit(&part)?;
         let fee = self.fee_for(&part, quote);
         let receipt = self.enter(part, fee, BookingState::Held, Some(id));
-        self.displaced_by(&part);
+        self.outdate_plan_by(&part);
         let expiry = (now + self.terms.lease).min(part.start);
         let grant = Grant { hold: id, expiry, fee };
         self.leases.insert((expiry, receipt.booking), id);
@@ -56,7 +56,7 @@ impl Desk {
 
     /// Makes a hold a booking. A repeated commit is confirmed again: its answer may have been lost.
     pub fn commit(&mut self, now: Time, id: HoldId) -> Result<Receipt, Denial> {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         let hold = self.holds.get_mut(&id).ok_or(Denial::HoldOver)?;
         let (grant, receipt) = hold.granted.ok_or(Denial::HoldOver)?;
@@ -78,7 +78,7 @@ impl Desk {
 
     /// Aborts a hold that has not been committed. If its request has not arrived yet, it will be refused.
     pub fn abort(&mut self, now: Time, id: HoldId) -> HoldState {
-        self.reach(now);
+        self.advance_to(now);
         let hold = self.holds.entry(id).or_insert(DeskHold { fate: HoldState::Released, granted: None });
         if let (HoldState::Held, Some((grant, receipt))) = (hold.fate, hold.granted) {
             hold.fate = HoldState::Released;

@@ -249,7 +249,7 @@ impl Desk {
     /// Puts an accepted job into the queue. With its checkpoints it may be longer than a submission may be. It is only
     /// refused if it would pass the end of time.
     pub fn join(&mut self, now: Time, request: NodeRequest, joins: Joins) -> Result<(), Denial> {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         Part { procs: request.nodes, start: now, span: request.walltime }.check()?;
         self.jobs.insert(request.job, ProcessorUse::Queue);
@@ -274,7 +274,7 @@ impl Desk {
 
     /// Takes a job out of the queue; false if it does not wait there (any more).
     pub fn withdraw(&mut self, now: Time, job: TaskId) -> bool {
-        self.reach(now);
+        self.advance_to(now);
         if self.jobs.get(&job) != Some(&ProcessorUse::Queue) {
             return false;
         }
@@ -288,13 +288,13 @@ impl Desk {
 
     /// Probability that a job submitted now starts within a time.
     pub fn forecast(&mut self, now: Time, procs: u32, walltime: Span, within: Span) -> f64 {
-        self.reach(now);
+        self.advance_to(now);
         self.forecast.start_chance(procs, walltime, within)
     }
 
     /// Ends an instant: adds the events since the last pass, and the jobs that start.
     pub fn run_pass(&mut self, now: Time, actions: &mut Vec<DeskAction>) {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         self.refresh_plan();
         let mut place = 0;
@@ -323,7 +323,7 @@ impl Desk {
     }
 
     /// Handles all events due by now except the begin of reservations, as cancellations come before it.
-    fn reach(&mut self, now: Time) {
+    fn advance_to(&mut self, now: Time) {
         assert!(now >= self.now, "a desk is told of one instant after another");
         self.now = now;
         self.expire_leases();

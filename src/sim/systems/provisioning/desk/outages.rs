@@ -20,7 +20,7 @@ pub enum Yields {
 impl Desk {
     /// Sets the failed processors; all others are up.
     pub fn are_down(&mut self, now: Time, down: &[Expected]) {
-        self.reach(now);
+        self.advance_to(now);
         self.down = down.iter().map(|one| Active { until: one.back, procs: one.nodes.len() }).collect();
         self.plan.displace();
     }

@@ -22,7 +22,7 @@ impl Desk {
     /// Each start costs one pass of the planner, except starts that move no job of the queue. All together cost one
     /// pass more.
     pub fn price(&mut self, now: Time, procs: u32, span: Span, wanted: WantedStarts) -> Result<Quote, Denial> {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         self.check(&Part { procs, start: now, span })?;
         self.plan_afresh();
@@ -45,7 +45,7 @@ impl Desk {
 
     /// Books a start of a quote, at the quoted fee, even if the price has changed.
     pub fn book(&mut self, now: Time, quote: QuoteId, start: Time) -> Result<Receipt, Denial> {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         let quote = self.quotes.get(&quote).ok_or(Denial::QuoteGone)?;
         let offer = *quote.offers.iter().find(|offer| offer.start == start).ok_or(Denial::NotOffered)?;
@@ -53,7 +53,7 @@ impl Desk {
         self.admit(&part).map_err(|_| Denial::QuoteOvertaken)?;
         let receipt = self.enter(part, offer.fee, BookingState::Booked { since: now }, None);
         self.charge(&receipt);
-        self.displaced_by(&part);
+        self.outdate_plan_by(&part);
         Ok(receipt)
     }
 
@@ -113,8 +113,8 @@ impl Desk {
         self.fee(part, &all)
     }
 
-    /// A part has been entered: an exact plan remains valid if the part moves no job.
-    pub(super) fn displaced_by(&mut self, part: &Part) {
+    /// Marks the plan as outdated after the booking of a part. An exact plan remains valid if the part moves no job.
+    pub(super) fn outdate_plan_by(&mut self, part: &Part) {
         self.gather_inputs();
         let moves_no_job = self.plan.starts.len() == self.queue.len()
             && self.planned_counts().most(part.start, part.end()) <= self.terms.procs;

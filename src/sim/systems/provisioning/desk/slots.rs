@@ -12,7 +12,7 @@ const BEYOND: Span = Span::from_minutes(5);
 impl Desk {
     /// Advertises the slots that running jobs, bookings and the planned queue leave free.
     pub fn advertise(&mut self, now: Time) -> Advert {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         self.list_free();
         let horizon = self.edge_horizon();
@@ -24,7 +24,7 @@ impl Desk {
     ///
     /// If the calendar has changed since, it suffices that some present slot contains the part and allows it.
     pub fn take(&mut self, now: Time, version: u64, parts: &[(u32, Part)]) -> Result<Vec<Receipt>, Denial> {
-        self.reach(now);
+        self.advance_to(now);
         self.begin_reservations();
         self.list_free();
         let horizon = self.edge_horizon();

@@ -65,7 +65,7 @@ fn no_desk_minds_the_end_of_time() {
                         desk.take(now, advert.version, &[(advert.slots.len() as u32 - 1, slot.whole())]).unwrap();
                     }
                 }
-                8 => drop(desk.set_aside(now, Part { procs, start: now, span })),
+                8 => drop(desk.book_free_of_charge(now, Part { procs, start: now, span })),
                 _ => {
                     let ends = running.iter().map(|(end, _)| *end);
                     let next = ends.chain(desk.wake()).filter(|next| *next > now).min();

@@ -136,7 +136,8 @@ impl NegotiatingManager {
         let others = wanted.as_ref().filter(|held| !self.are_nodes_free(held));
         let free = others.map_or_else(NodeSet::default, |held| self.free(held, site));
         let granted = wanted.filter(|held| self.are_nodes_free(held));
-        let granted = granted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
+        let granted =
+            granted.and_then(|held| Some((self.desk.book_free_of_charge(now, part_of(now, &held)).ok()?, held)));
         let Some((booking, held)) = granted else {
             return orders.push(SiteOrder::Send(sender, Message::Booked(Booked::refused(task, &free))));
         };
@@ -223,7 +224,7 @@ impl NegotiatingManager {
         let mut waiting: Vec<(Time, TaskId, &Reserved)> = waiting.collect();
         waiting.sort_unstable_by_key(|(from, task, _)| (*from, *task));
         for (_, task, held) in waiting {
-            if let Ok(booking) = self.desk.set_aside(now, part_of(now, held)) {
+            if let Ok(booking) = self.desk.book_free_of_charge(now, part_of(now, held)) {
                 set_aside.insert(task, booking);
             }
         }

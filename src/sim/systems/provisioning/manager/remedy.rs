@@ -183,7 +183,7 @@ impl NegotiatingManager {
         }
         let joins = if is_first { Joins::First } else { Joins::Last };
         for submission in lost {
-            self.come_again(now, submission, joins, orders);
+            self.start_again(now, submission, joins, orders);
         }
     }
 
@@ -240,7 +240,7 @@ impl NegotiatingManager {
     }
 
     /// Starts a lost task again: in its bookings, if its rest fits there, or through the queue.
-    fn come_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<SiteOrder>) {
+    fn start_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<SiteOrder>) {
         let Submission { sender, enter, .. } = &submission;
         let task = enter.task;
         if enter.within.is_empty() || !self.fits(now, *sender, enter) {

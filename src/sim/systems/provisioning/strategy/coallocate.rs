@@ -200,7 +200,7 @@ impl VolatileState {
         let longest = self.coordinator.request().legs.iter().map(|leg| leg.span).max().unwrap_or_default();
         self.broken = context
             .limits()
-            .keep_within(&mut starts, |start| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest))
+            .retain_within(&mut starts, |start| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest))
             .or(self.broken);
         if starts.is_empty() && self.from.is_none() {
             // Where nothing changes, sites name no start but now, which is too late for a hold.

@@ -68,7 +68,7 @@ impl Greedy {
         keep_in_time(&mut quotes, context);
         let application = self.application.take().expect("prices are asked for an application");
         let buying = self.buying(&application, context);
-        let nothing = buying.keep_limits(&mut quotes).map_or(nothing, failure_reason);
+        let nothing = buying.retain_within_limits(&mut quotes).map_or(nothing, failure_reason);
         let choice = buying.choose(&quotes);
         self.application = Some(application);
         match choice {

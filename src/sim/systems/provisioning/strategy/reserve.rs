@@ -47,7 +47,7 @@ impl ReserveStrategy {
         let mut quotes = std::mem::take(&mut self.quotes);
         let named = nothing_in(&quotes);
         keep_in_time(&mut quotes, context);
-        let nothing = context.limits().keep_starts(&mut quotes).map_or(named, failure_reason);
+        let nothing = context.limits().retain_starts(&mut quotes).map_or(named, failure_reason);
         match choose_quoted(context.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
                 context.buy(provider, &quotes, (quote, start));
