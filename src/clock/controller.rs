@@ -29,6 +29,8 @@ const IDLE: Duration = Duration::from_secs(5);
 /// searches.
 const SEARCH: Duration = Duration::from_millis(40);
 const SEARCH_RARELY: Duration = Duration::from_secs(1);
+/// Times that as long as the last search has taken pass before the next one: hundreds of processes take some 50 ms.
+const SEARCH_PAUSES: u32 = 20;
 /// Time that an interrupted command has to end.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -111,6 +113,8 @@ pub struct ClockController<'a> {
     pub answers_within: Option<Duration>,
     wakers: Wakers,
     asked_to_end: Option<Instant>,
+    /// Real time that the last search for processes without the library has taken.
+    search_took: Duration,
 }
 
 impl<'a> ClockController<'a> {
@@ -133,6 +137,7 @@ impl<'a> ClockController<'a> {
             answers_within: None,
             wakers,
             asked_to_end: None,
+            search_took: Duration::ZERO,
         }
     }
 
@@ -256,10 +261,12 @@ impl<'a> ClockController<'a> {
             }
             let now = Instant::now();
             let still = *still_since.get_or_insert(now);
-            if searched.elapsed() >= search_after && now - still >= SEARCH {
-                searched = now;
+            let is_due = searched.elapsed() >= search_after.max(self.search_took * SEARCH_PAUSES);
+            if is_due && now - still >= SEARCH {
                 search_after = (search_after * 2).min(SEARCH_RARELY);
                 self.processes.find_strangers(self.page);
+                searched = Instant::now();
+                self.search_took = searched - now;
             }
             if step == Step::Idle {
                 let idle = *idle_since.get_or_insert(now);

@@ -55,7 +55,7 @@ pub struct Processes {
 const TURNS: usize = 3;
 
 /// Time after which a reserved slot is checked that no child has taken.
-const UNTAKEN: Duration = Duration::from_millis(100);
+pub const UNTAKEN: Duration = Duration::from_millis(100);
 
 /// Half of the files that this process may open besides those that it needs anyway.
 fn half_of_files() -> usize {
@@ -198,7 +198,15 @@ impl Processes {
 
     /// Frees a slot that is reserved for a child that does not take it: it ended before it could, or it has no library
     /// and counts as a stranger. A child that has just been made is there, and has no slot.
+    ///
+    /// A thread that makes a child is awake until the child is there. It may wait for the processor meanwhile, for as
+    /// long as others compute; a slot that is freed then would be that of two threads.
     fn free_untaken(&mut self, page: &Page, slot: usize) {
+        let parent = page.slots[slot].parent.load(SeqCst);
+        if is_awake(parent, page) {
+            self.reserved.remove(&slot);
+            return;
+        }
         let number = page.slots[slot].key.number();
         let since = match self.reserved.get(&slot) {
             Some((known, since)) if *known == number => *since,
@@ -210,7 +218,6 @@ impl Processes {
         if since.elapsed() < UNTAKEN {
             return;
         }
-        let parent = page.slots[slot].parent.load(SeqCst);
         let mut children = proc::child_processes(parent).into_iter().chain(proc::child_processes(std::process::id()));
         if !children.any(|child| !holds_slot(child, page) && !self.suspects.contains(&child))
             && page.slots[slot].process.load(SeqCst) == 0
@@ -303,6 +310,11 @@ impl Processes {
 
 pub fn pipe_has_data(pipe: &File) -> bool {
     poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&Timespec::default())) == Ok(1)
+}
+
+/// True if a thread of a process is awake.
+fn is_awake(process: u32, page: &Page) -> bool {
+    (0..page.used_slots()).any(|slot| page.state(slot) == AWAKE && page.slots[slot].process.load(SeqCst) == process)
 }
 
 fn holds_slot(process: u32, page: &Page) -> bool {

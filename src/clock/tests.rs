@@ -1,7 +1,9 @@
 //! Threads of a make-believe system under the clock, one instruction at a time in an order drawn from seeds.
 
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
+use super::processes::{Processes, UNTAKEN};
 use super::state::{ASLEEP, AWAKE, BORN, FREE, MAGIC, NEVER, Next, ON_DATA, ON_FUTEX, Page, SLOTS};
 use super::steps::{Look, Step, Stepper, World};
 use hansa_sim::random::SplitMix64;
@@ -568,4 +570,26 @@ fn there_are_only_so_many_slots() {
     assert_eq!(taken, SLOTS);
     page.free_slot(17);
     assert_eq!(page.reserve(None, 1), Some(17));
+}
+
+/// The thread that makes a child may wait for the processor for long before the child is there.
+#[test]
+fn a_slot_stays_reserved_for_a_child_until_its_parent_sleeps() {
+    let page = page_of_zeros();
+    let own = std::process::id();
+    let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+    let parent = page.reserve(None, own).unwrap();
+    page.adopt(parent, own, thread);
+    let child = page.reserve(Some(parent), own).unwrap();
+    let mut processes = Processes::new(PathBuf::from("/no/such/library.so"), false, |_| ());
+    let mut stepper = Stepper::new(NEVER);
+    let mut look_twice = || {
+        processes.examine_threads(&page, &mut stepper);
+        std::thread::park_timeout(UNTAKEN * 2);
+        processes.examine_threads(&page, &mut stepper);
+        page.state(child)
+    };
+    assert_eq!(look_twice(), BORN);
+    page.sleep(parent, NEVER, ON_FUTEX);
+    assert_eq!(look_twice(), FREE);
 }

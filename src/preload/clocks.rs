@@ -130,15 +130,6 @@ pub unsafe extern "C" fn clock_nanosleep(
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
-pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
-    if sleep_until(deadline_after(u64::from(time) * 1000)) {
-        return 0;
-    }
-    set_errno(EINTR);
-    -1
-}
-
-#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     let deadline = deadline_after(u64::from(seconds) * 1_000_000_000);
     if sleep_until(deadline) {

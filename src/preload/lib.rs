@@ -14,6 +14,7 @@
 //! | `data.rs` | poll, select, epoll, and calls that wait for data of one descriptor |
 //! | `descriptors.rs` | close, dup and socket options, as far as they concern the others |
 //! | `locks.rs` | conditions, semaphores, mutexes, raw futexes |
+//! | `polls.rs` | usleep, and calls by which threads that only poll are spared, if a run says which |
 //! | `processes.rs` | threads, fork, exec, waiting for children, signals |
 //! | `shells.rs` | system, popen |
 //! | `timers.rs` | timerfd, alarm, setitimer, timer_create |
@@ -44,6 +45,8 @@ mod loaded;
 pub mod locks;
 #[cfg(preloadable)]
 pub mod own;
+#[cfg(preloadable)]
+pub mod polls;
 #[cfg(preloadable)]
 pub mod processes;
 #[cfg(preloadable)]

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::clocks::{clock_gettime, clock_nanosleep};
 use crate::own::{blocking, page, record_wake, sleep_on, sleep_until};
+use crate::polls::is_idle_thread;
 use crate::processes::sched_setaffinity;
 use crate::state::NEVER;
 use crate::sys::*;
@@ -133,6 +134,8 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     end: &Timespec,
 ) -> c_int {
     match deadline_of(clock, end) {
+        // SAFETY: the caller holds the mutex that it passes.
+        Some(_) if is_idle_thread() => unsafe { condition.wait(mutex, NEVER) },
         // SAFETY: the caller holds the mutex that it passes.
         Some(deadline) => unsafe { condition.wait(mutex, deadline) },
         None => EINVAL,

@@ -513,6 +513,33 @@ fn busy_waiting_on_the_clock_ends_under_a_charge() {
     assert_eq!(busy.end(SOON).0, Some(143));
 }
 
+/// Threads that a run says to be idle wait until they are signalled, and a series of sleeps is one: the first thread sees
+/// the time of its end from the first sleep on, and all that comes after it has the times that it has without.
+#[test]
+fn threads_that_only_poll_can_be_spared() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, include_str!("polls.c"), &[]) else { return };
+    let run = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = Command::new(HANSA);
+        command.args(["clock", "--"]).arg(&program).args(arguments).envs(variables.iter().copied());
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        text(&output.stdout)
+    };
+    let plain = "100 200 300 400 500 600 700 800 900 1000\n\
+                 1100 1200 1300 1400 1500 1600 1700 1800 1900 2000\nanother thread 100\n\
+                 another span 2050\nafter another sleep 7250\nwakes 8\n";
+    assert_eq!(run(&[], &[]), plain);
+    assert_eq!(run(&[("HANSA_IDLE_THREADS", "poll,pollers"), ("HANSA_SLEEP_SERIES", "10x1000")], &[]), plain);
+    let idle = ("HANSA_IDLE_THREADS", "other,poller");
+    assert_eq!(run(&[idle], &[]), plain.replace("wakes 8", "wakes 1"));
+    assert_eq!(run(&[idle], &["someone"]), plain);
+    let series = ("HANSA_SLEEP_SERIES", "10x100000");
+    let at_once = "1000 1000 1000 1000 1000 1000 1000 1000 1000 1000\n\
+                   2000 2000 2000 2000 2000 2000 2000 2000 2000 2000\nanother thread 100\nanother span 2050\n";
+    // The next sleeps of this length are two series, as something else comes between them.
+    assert_eq!(run(&[idle, series], &[]), format!("{at_once}after another sleep 9050\nwakes 1\n"));
+}
+
 #[test]
 fn charges_that_are_none_are_refused() {
     for (charge, expected) in [

@@ -36,6 +36,12 @@ const NANOS_PER_MICRO: u64 = 1_000;
 const EXPECTED: &str =
     r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
 
+/// Threads of Slurm 22.05 that wake each second or two, or each five, and have nothing to do: they gather no accounts of
+/// processes (in each slurmstepd), serve no federation, and find no database.
+const IDLE_THREADS: &str = "acctg_prof,fed_agent,fed_jobs,fed_remote_dep,fed_test_dep,fed_update_dep,dbinx";
+/// Sleeps, in us, of which slurmctld makes a second up, to see if it is to end.
+const SLEEP_SERIES: &str = "10x100000";
+
 /// Log of slurmctld in the folder of a cluster.
 const CONTROLLER_LOG: &str = "slurmctld.log";
 
@@ -115,7 +121,11 @@ impl Cluster {
             })
             .and_then(|()| files.map_or(Ok(()), |files| write_site_files(files, &dir.path)));
         made.map_err(|error| cannot(&format!("write to {folder}"), &error))?;
-        let mut variables = vec![("SLURM_CONF", format!("{folder}/slurm.conf"))];
+        let mut variables = vec![
+            ("SLURM_CONF", format!("{folder}/slurm.conf")),
+            ("HANSA_IDLE_THREADS", IDLE_THREADS.to_owned()),
+            ("HANSA_SLEEP_SERIES", SLEEP_SERIES.to_owned()),
+        ];
         let mut users = BTreeSet::new();
         if let Some(files) = files
             && let Some((_, script)) = &files.accounts
@@ -146,11 +156,12 @@ impl Cluster {
         let reports =
             make_pipe(&dir.path.join("reports")).map_err(|error| format!("{name}: cannot make a pipe: {error}"))?;
         let path = search_path(&site.program.slurm.programs);
-        let variables = [("PATH", path.as_str()), ("HOME", &folder), ("LANG", "C"), ("TZ", "UTC")]
-            .into_iter()
-            .chain(variables.iter().map(|(name, value)| (*name, value.as_str())))
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
+        let variables =
+            [("PATH", path.as_str()), ("HOME", &folder), ("LANG", "C"), ("TZ", "UTC"), ("HANSA_NO_SYNC", "1")]
+                .into_iter()
+                .chain(variables.iter().map(|(name, value)| (*name, value.as_str())))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect();
         let hansa =
             own_program().map_err(|error| format!("{name}: cannot find hansa, which keeps the clock: {error}"))?;
         let charge = charge_flag(site.program.slurm.charge);
