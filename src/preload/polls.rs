@@ -5,7 +5,7 @@
 //!
 //! | variable | effect |
 //! | --- | --- |
-//! | `HANSA_IDLE_THREADS=NAME,NAME` | threads that give themselves one of these names wait on conditions until they are signalled, whatever end their wait has |
+//! | `HANSA_IDLE_THREADS=NAME,NAME` | threads that give themselves one of these names wait on conditions until they are signalled, without a time limit |
 //! | `HANSA_SLEEP_SERIES=10x100000` | the first thread of a process sleeps 10 times in a row for 100,000 us: the first of these sleeps takes the time of all |
 //! | `HANSA_NO_SYNC=1` | files need not outlive the machine, so `fsync` returns at once |
 

@@ -513,7 +513,7 @@ fn busy_waiting_on_the_clock_ends_under_a_charge() {
     assert_eq!(busy.end(SOON).0, Some(143));
 }
 
-/// Threads that a run says to be idle wait until they are signalled, and a series of sleeps is one: the first thread sees
+/// Threads that a run says to be idle wait until they are signalled. A series of sleeps is one: the first thread sees
 /// the time of its end from the first sleep on, and all that comes after it has the times that it has without.
 #[test]
 fn threads_that_only_poll_can_be_spared() {

@@ -36,9 +36,9 @@ const NANOS_PER_MICRO: u64 = 1_000;
 const EXPECTED: &str =
     r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
 
-/// Threads of Slurm 22.05 that wake each second or two, or each five, and have nothing to do: they gather no accounts of
-/// processes (in each slurmstepd), serve no federation, and find no database.
-const IDLE_THREADS: &str = "acctg_prof,fed_agent,fed_jobs,fed_remote_dep,fed_test_dep,fed_update_dep,dbinx";
+/// Threads of Slurm 22.05 that wake every one to five seconds and have nothing to do: they gather no profiles of jobs
+/// (in each slurmstepd), serve no federation, and find no database.
+const IDLE_THREADS: &str = "acctg_prof,dbinx,fed_agent,fed_jobs,fed_remote_dep,fed_update_dep";
 /// Sleeps, in us, of which slurmctld makes a second up, to see if it is to end.
 const SLEEP_SERIES: &str = "10x100000";
 
