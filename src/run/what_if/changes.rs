@@ -12,7 +12,7 @@ use hansa_report::experiment::answer::ChangeFacts;
 use hansa_report::experiment::read_change;
 use hansa_sim::near::nearest_name;
 use hansa_sim::settings::quote_text;
-use hansa_sim::topology::{Loaded, Override, path_beside};
+use hansa_sim::topology::{Loaded, Override};
 
 /// A change of a topology under a name.
 pub struct Change {
@@ -160,7 +160,7 @@ impl<'a> TypedChange<'a> {
                 described.name
             )));
         }
-        let path = path_for_site(self.path, loaded);
+        let path = path_for_site(self.path, loaded.path());
         let setting = format!("site.{}.slurm.change={}", described.name, quote_text(&path));
         let settings = vec![Override::parse(&setting).map_err(|error| Failure::Internal(error.to_string()))?];
         let changed = load_changed(loaded, overrides, &settings)?;
@@ -198,7 +198,7 @@ impl<'a> TypedChange<'a> {
                 self.fault(&format!("it changes nothing: the accounts of {} have these lines already", described.name))
             );
         }
-        let path = path_for_site(self.path, loaded);
+        let path = path_for_site(self.path, loaded.path());
         let setting = format!("site.{}.slurm.accounts={}", described.name, quote_text(&path));
         let settings = vec![Override::parse(&setting).map_err(|error| Failure::Internal(error.to_string()))?];
         load_changed(loaded, overrides, &settings)?;
@@ -257,12 +257,12 @@ fn load_changed(loaded: &Loaded, overrides: &[Override], settings: &[Override]) 
     load_topology(loaded.path(), &[overrides, settings].concat())
 }
 
-/// A path of the current folder as a site's key: a relative one might be taken for a file beside the topology.
-fn path_for_site(path: &str, loaded: &Loaded) -> String {
-    let beside = path_beside(loaded.path(), path);
-    let is_other = beside != path && Path::new(&beside).is_file();
-    let absolute = || fs::canonicalize(path).map(|path| path.to_string_lossy().into_owned());
-    if is_other { absolute().unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() }
+/// A path of the current folder as a site's key, which is relative to the folder of the topology.
+fn path_for_site(path: &str, topology: &str) -> String {
+    let folder = Path::new(topology).parent().unwrap_or(Path::new(""));
+    let below = Path::new(path).strip_prefix(folder).map(Path::to_path_buf);
+    let path = below.or_else(|_| fs::canonicalize(path)).unwrap_or_else(|_| path.into());
+    path.to_string_lossy().into_owned()
 }
 
 /// First words of the commands of `sacctmgr`, and of the lines of its dumps.
@@ -331,6 +331,21 @@ pub fn check_conf_starts(change: &Change, loaded: &Loaded, overrides: &[Override
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_of_changes_are_relative_to_the_topology() {
+        for (typed, topology, expected) in [
+            ("a.conf", "x.toml", "a.conf"),
+            ("/tmp/a.conf", "x.toml", "/tmp/a.conf"),
+            ("sites/ub/a.script", "sites/ub.toml", "ub/a.script"),
+            ("/etc/passwd", "sites/ub.toml", "/etc/passwd"),
+            ("no-such.conf", "sites/ub.toml", "no-such.conf"),
+        ] {
+            assert_eq!(path_for_site(typed, topology), expected, "{typed} {topology}");
+        }
+        let absolute = path_for_site("Cargo.toml", "sites/ub.toml");
+        assert!(absolute.starts_with('/') && absolute.ends_with("/Cargo.toml"), "{absolute}");
+    }
 
     #[test]
     fn forms_of_lines_are_recognised() {
