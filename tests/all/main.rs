@@ -39,6 +39,7 @@ mod siege;
 mod skip;
 mod slurm;
 mod slurm_dump;
+mod slurm_priorities;
 mod slurm_site;
 mod starting;
 mod sweep;

@@ -10,7 +10,7 @@ use crate::grid::{HANSA, Process, Scratch, expect_error, text};
 use crate::skip::skip;
 use crate::slurm::{await_none, has_slurm, processes_of, rows};
 
-fn has_accounts() -> bool {
+pub fn has_accounts() -> bool {
     let has =
         ["/usr/sbin/slurmdbd", "/usr/sbin/mariadbd", "/usr/bin/sacctmgr"].iter().all(|path| Path::new(path).exists());
     if !has {
