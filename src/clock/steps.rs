@@ -163,9 +163,15 @@ impl Stepper {
                         LookedAt::Data => page.slots[slot].kind.load(SeqCst) == ON_DATA,
                         LookedAt::None => false,
                     };
-                    if !is_seen && world.inspect_thread(page, slot) == Look::Gone {
-                        self.free_gone(page, slot);
-                        return Step::NotYet;
+                    let look = if is_seen { Look::Blocks } else { world.inspect_thread(page, slot) };
+                    match look {
+                        Look::Blocks => {}
+                        // A signal has woken it, perhaps to end it.
+                        Look::Runs => return Step::NotYet,
+                        Look::Gone => {
+                            self.free_gone(page, slot);
+                            return Step::NotYet;
+                        }
                     }
                     page.advance(deadline);
                     if !page.release(slot) {

@@ -593,3 +593,55 @@ fn a_slot_stays_reserved_for_a_child_until_its_parent_sleeps() {
     page.sleep(parent, NEVER, ON_FUTEX);
     assert_eq!(look_twice(), FREE);
 }
+
+/// A system with one sleeper, which is as it is told to be.
+struct OneSleeper {
+    look: Look,
+}
+
+impl World for OneSleeper {
+    fn settle(&mut self, _: &Page) -> bool {
+        true
+    }
+
+    fn inspect_thread(&mut self, _: &Page, _: usize) -> Look {
+        self.look
+    }
+
+    fn wake(&mut self, _: &Page, _: usize) {}
+
+    fn is_owned(&mut self, _: &Page, _: usize) -> bool {
+        true
+    }
+
+    fn expire_timer(&mut self, _: &Page, _: usize) {}
+
+    fn strangers_block(&mut self, _: &Page) -> bool {
+        true
+    }
+}
+
+/// A thread that is killed in its sleep runs until it is gone, and its end may wake others.
+#[test]
+fn a_sleeper_that_a_signal_has_woken_holds_the_clock() {
+    let page = page_of_zeros();
+    let mut stepper = Stepper::new(NEVER);
+    let mut world = OneSleeper { look: Look::Runs };
+    for thread in [2, 3] {
+        let sleeper = page.reserve(None, thread).unwrap();
+        page.adopt(sleeper, thread, thread);
+        page.sleep(sleeper, u64::from(thread), ON_FUTEX);
+        // The second one is met by turns.
+        assert_eq!(stepper.step(&page, &mut world), Step::NotYet);
+        world.look = Look::Gone;
+        assert_eq!(stepper.step(&page, &mut world), Step::NotYet);
+        assert_eq!((page.now(), stepper.step(&page, &mut world)), (0, Step::Idle));
+        world.look = Look::Blocks;
+        let other = page.reserve(None, 9).unwrap();
+        page.adopt(other, 9, 9);
+        page.sleep(other, 0, ON_FUTEX);
+        assert!(matches!(stepper.step(&page, &mut world), Step::Done(_)));
+        page.free_slot(other);
+        world.look = Look::Runs;
+    }
+}
