@@ -118,8 +118,11 @@ impl LogNumbers {
 
     /// Number of a job in its log, or else in the run.
     pub fn log_number(&self, job: JobId) -> u64 {
-        let numbered =
-            self.read.binary_search_by_key(&job, |(numbered, _)| *numbered).ok().map(|place| self.read[place].1);
+        // Mostly all jobs are in the table, each in the place of its number.
+        let guessed = self.read.get(job.0 as usize).filter(|(numbered, _)| *numbered == job);
+        let find =
+            || self.read.binary_search_by_key(&job, |(numbered, _)| *numbered).ok().map(|place| &self.read[place]);
+        let numbered = guessed.or_else(find).map(|(_, number)| *number);
         let logged = || self.log_of(job).and_then(|(log, place)| log.jobs.number(place));
         numbered.or_else(logged).unwrap_or(job.0.into())
     }

@@ -74,8 +74,11 @@ fn mean_of(numbers: &[f64]) -> Option<f64> {
 impl Page<'_> {
     /// Tables of what competes; empty if nothing does.
     pub(super) fn competing_section(&self) -> Html {
-        let sites = few_of(self.fared_at_sites(), "site");
-        let users = few_of(self.fared_of_users(), "user");
+        // One alone does not compete, and a pass over all jobs takes a while.
+        let has_sites = self.tally.sites.len() > 1;
+        let has_users = self.topology.users.len() > 1;
+        let sites = if has_sites { few_of(self.fared_at_sites(), "site") } else { Vec::new() };
+        let users = if has_users { few_of(self.fared_of_users(), "user") } else { Vec::new() };
         self.table_of("Site", "Scheduler", sites) + self.table_of("User", "Strategy", users)
     }
 

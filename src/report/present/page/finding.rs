@@ -18,8 +18,9 @@ impl Page<'_> {
     /// jobs; without lines if there are too many.
     pub(super) fn job_facts(&self) -> Html {
         let jobs = &self.tally.jobs;
-        let numbers = || jobs.keys().map(|job| self.tally.number(*job));
-        let Some((first, last)) = numbers().min().zip(numbers().max()) else { return Html::default() };
+        let numbers = jobs.keys().map(|job| self.tally.number(*job)).map(|number| (number, number));
+        let range = numbers.reduce(|(first, last), (number, _)| (first.min(number), last.max(number)));
+        let Some((first, last)) = range else { return Html::default() };
         let known = match jobs.len() as u64 == last - first + 1 {
             true => format!("jobs are {} to {}", format_count(first), format_count(last)),
             false => {

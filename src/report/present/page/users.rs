@@ -1,7 +1,5 @@
 //! Users and organisations: the share of the grid, the waits and the sites of each.
 
-use std::collections::BTreeMap;
-
 use super::html::{Digits, format_count, share_bar, table_html, unbroken_percent, unbroken_span};
 use super::value::maximum_worth;
 use super::{Page, ROWS_MAX};
@@ -66,20 +64,20 @@ impl Had {
 impl Page<'_> {
     pub(super) fn users(&self) -> Html {
         let nothing = Had { hours: vec![0.0; self.tally.sites.len()], ..Had::default() };
-        let mut by_user: BTreeMap<String, Had> = BTreeMap::new();
+        let users = &self.topology.users;
+        let mut by_user = vec![nothing.clone(); users.len()];
         for row in self.tally.jobs.values() {
-            let user = self.tally.names.of_actor(row.user);
-            by_user.entry(user).or_insert_with(|| nothing.clone()).add(row, self.tally);
+            if let Some(had) = self.tally.user_index(row.user).and_then(|user| by_user.get_mut(user)) {
+                had.add(row, self.tally);
+            }
         }
-        let users = self.topology.users.iter();
         let mut rows: Vec<(String, String, Had)> = Vec::new();
-        for user in users.clone().take(ROWS_MAX) {
-            let had = by_user.get(&user.name).unwrap_or(&nothing);
+        for (user, had) in users.iter().zip(&by_user).take(ROWS_MAX) {
             rows.push((user.name.clone(), user.latency.to_string(), had.clone()));
         }
-        let rest = self.topology.users.len().saturating_sub(ROWS_MAX);
+        let rest = users.len().saturating_sub(ROWS_MAX);
         if rest > 0 {
-            let sum = users.skip(ROWS_MAX).filter_map(|user| by_user.get(&user.name)).fold(nothing, Had::plus);
+            let sum = by_user.iter().skip(ROWS_MAX).fold(nothing, Had::plus);
             rows.push((format!("{rest} more users together"), String::new(), sum));
         }
         self.users_alone(&rows) + self.users_at_sites(&rows)

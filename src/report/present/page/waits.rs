@@ -22,7 +22,8 @@ impl Page<'_> {
                 (until.since(row.earliest_start()).micros(), row)
             })
             .collect();
-        waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
+        // Equal waits stay in the order of jobs.
+        waits.sort_by_key(|(wait, _)| std::cmp::Reverse(*wait));
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
             let mut tasks = self.tally.jobs.values().flat_map(|row| &row.tasks);
             let later = match tasks.any(|task| SharedRun::of(task, self.tally.last).is_some()) {

@@ -50,7 +50,7 @@ impl<'a> SiteStays<'a> {
         SiteStays { tally, by_site: vec![const { OnceCell::new() }; tally.sites.len()] }
     }
 
-    /// All tasks that were given to a site.
+    /// All tasks that were given to a site, by job and index.
     pub fn at(&self, site: u32) -> &[Stay<'a>] {
         self.by_site[site as usize].get_or_init(|| self.tally.site_stays(site))
     }
@@ -64,7 +64,7 @@ impl Tally {
         ready[index].unwrap_or(self.last)
     }
 
-    /// All tasks that were given to a site. O(tasks of the run).
+    /// All tasks that were given to a site, by job and index. O(tasks of the run).
     pub(crate) fn site_stays(&self, site: u32) -> Vec<Stay<'_>> {
         let mut stays = Vec::new();
         let latency = self.sites[site as usize].latency;

@@ -128,8 +128,8 @@ impl Why {
         let tally = stays.tally;
         let site = row.tasks[index].site.expect("the task was given to a site");
         let all = stays.at(site);
-        let own = all.iter().find(|stay| stay.row.job.id == row.job.id && stay.index == index);
-        let own = own.expect("a task with a site has been there");
+        let own = all.binary_search_by_key(&(row.job.id, index), |stay| (stay.row.job.id, stay.index));
+        let own = &all[own.expect("a task with a site has been there")];
         let until = own.leaves_queue();
         let last = until + needed_time(own);
         let nearby = all.iter().filter(|stay| stay.end >= own.came && stay.came <= last).collect();

@@ -8,8 +8,8 @@ use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::{LEFT, RIGHT, WIDTH, Window};
 use crate::present::page::html::{format_coord, format_counted, unbroken_micros};
+use crate::present::page::sizes::WorkParts;
 use crate::referee::tally::{JobRow, TaskRow};
-use hansa_sim::grid::JobId;
 use hansa_sim::time::Time;
 
 const COLUMNS: usize = 300;
@@ -33,7 +33,7 @@ impl HeatMap {
         held: &[(&JobRow, usize, &TaskRow)],
         bands: &[SiteBand],
         window: Window,
-        part_of: &BTreeMap<JobId, usize>,
+        work: &WorkParts,
     ) -> HeatMap {
         let cores: u64 = bands.iter().map(|band| band.cores).sum();
         let rows = bands.iter().map(|band| (ROWS as u64 * band.cores).div_ceil(cores.max(1)).min(band.cores).max(1));
@@ -46,7 +46,7 @@ impl HeatMap {
         let place = |time: Time| time.since(window.from).micros() as f64 / column;
         for (job, _, task) in held {
             let Some(site) = task.site else { continue };
-            let size = part_of.get(&job.job.id).copied().unwrap_or(0);
+            let size = work.part_of(job);
             for stint in task.stints(tally.last) {
                 let first_core = tally.sites[stint.site.unwrap_or(site) as usize].first_core;
                 let band = band_of(bands, first_core);

@@ -5,20 +5,19 @@ mod down;
 mod map;
 mod reserved;
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use self::colouring::Colouring;
 use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use super::html::{format_coord, format_count, format_counted, shorten_text, unbroken_micros};
+use super::sizes::WorkParts;
 use super::stacks::Strips;
 use crate::Tally;
 use crate::axes::round_step;
 use crate::markup::{Html, html};
 use crate::palette::COLOURS;
 use crate::referee::tally::{JobRow, TaskRow};
-use hansa_sim::grid::JobId;
 use hansa_sim::topology::Topology;
 
 /// Largest numbers of tasks, and of runs of cores, that are drawn individually.
@@ -42,7 +41,7 @@ struct SiteBand {
     height: f64,
 }
 
-pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> Html {
+pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, work: &WorkParts) -> Html {
     // Where jobs share nodes, blocks would hide each other. Sites without a band of their own are drawn as they are.
     let shared: Vec<usize> = (0..tally.sites.len()).filter(|site| tally.sites[*site].is_shared).collect();
     let shared = if tally.sites.len() > BANDS_MAX { Vec::new() } else { shared };
@@ -67,7 +66,7 @@ pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of:
         let note = words_of_tasks(&bands, tally, have_names(tally, &held));
         (draw_tasks(tally, &held, &bands, window, colouring.as_ref()), note, Vec::new())
     } else {
-        let map = HeatMap::new(tally, &held, &bands, window, part_of);
+        let map = HeatMap::new(tally, &held, &bands, window, work);
         let note = map.map_words(held.len(), &bands, tally, window);
         let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
         (map.map_svg(&bands), note, legend)
