@@ -21,6 +21,13 @@ impl<'a> Cursor<'a> {
         Unreadable { column: self.at + 1, expected: expected.into() }
     }
 
+    /// The error of a text that is not there.
+    #[cold]
+    fn literal_error(&self, before: &str, text: &str, after: &str) -> Unreadable {
+        self.expected_error(format!("{before}{text}{after}"))
+    }
+
+    #[inline]
     pub fn accept(&mut self, literal: &str) -> bool {
         let here = self.rest().starts_with(literal);
         if here {
@@ -29,19 +36,22 @@ impl<'a> Cursor<'a> {
         here
     }
 
+    #[inline]
     pub fn expect(&mut self, literal: &str) -> Result<(), Unreadable> {
-        if self.accept(literal) { Ok(()) } else { Err(self.expected_error(format!("`{literal}`"))) }
+        if self.accept(literal) { Ok(()) } else { Err(self.literal_error("`", literal, "`")) }
     }
 
+    #[inline]
     pub fn is_at_key(&self, key: &str) -> bool {
         let after = self.rest().strip_prefix(",\"").and_then(|rest| rest.strip_prefix(key));
         after.is_some_and(|rest| rest.starts_with("\":"))
     }
 
     /// A comma, and a key with its colon.
+    #[inline]
     pub fn key(&mut self, key: &str) -> Result<(), Unreadable> {
         if !self.is_at_key(key) {
-            return Err(self.expected_error(format!("`,\"{key}\":`")));
+            return Err(self.literal_error("`,\"", key, "\":`"));
         }
         self.at += key.len() + 4;
         Ok(())
@@ -78,7 +88,7 @@ impl<'a> Cursor<'a> {
 
     pub fn read_digits(&mut self) -> &'a str {
         let rest = self.rest();
-        let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
+        let end = rest.bytes().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
     }
@@ -138,7 +148,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Most digits of whole seconds whose microseconds fit for certain.
+const PLAIN_DIGITS: usize = 12;
+
 fn parse_micros(digits: &str) -> Option<u64> {
+    let is_plain = (1..=PLAIN_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_plain {
+        return Some(digits.bytes().fold(0, |number, digit| 10 * number + u64::from(digit - b'0')) * 1_000_000);
+    }
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     if fraction.is_empty() || fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

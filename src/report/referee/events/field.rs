@@ -27,6 +27,7 @@ impl<V: LineValue> Field for V {
         self.put_value(writer, line);
     }
 
+    #[inline]
     fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<V, Unreadable> {
         at.key(key)?;
         V::read_value(reader, at)
@@ -95,6 +96,7 @@ impl<F: Field> Field for Option<F> {
         }
     }
 
+    #[inline]
     fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<F>, Unreadable> {
         if at.is_at_key(key) { F::read_field(key, reader, at).map(Some) } else { Ok(None) }
     }
