@@ -2,38 +2,54 @@
 
 use std::io::{self, BufRead};
 
-use hansa_report::experiment::rows::split_cells;
+use hansa_report::experiment::rows::{split_cells, split_plain_cells};
 
 /// Reads a table row by row. A quoted cell may contain commas, quotes and line ends.
 pub struct CsvReader<R> {
     input: R,
+    /// The bytes of the last row.
+    row: Vec<u8>,
 }
 
 impl<R: BufRead> CsvReader<R> {
     pub fn new(input: R) -> CsvReader<R> {
-        CsvReader { input }
+        CsvReader { input, row: Vec::new() }
     }
 
     /// The cells of the next row; None at the end of the table.
     pub fn next_row(&mut self) -> io::Result<Option<Vec<String>>> {
-        let mut row = Vec::new();
+        let mut cells = Vec::new();
+        Ok(self.read_row(&mut cells)?.then_some(cells))
+    }
+
+    /// Reads the next row into the memory of an earlier one; false at the end of the table.
+    pub fn read_row(&mut self, cells: &mut Vec<String>) -> io::Result<bool> {
+        let CsvReader { input, row } = self;
+        row.clear();
         let mut quotes = 0;
         loop {
             let read_before = row.len();
-            self.input.read_until(b'\n', &mut row)?;
+            input.read_until(b'\n', row)?;
             let line = &row[read_before..];
-            quotes += line.iter().filter(|byte| **byte == b'"').count();
+            if line.contains(&b'"') {
+                quotes += line.iter().filter(|byte| **byte == b'"').count();
+            }
             // Within quotes a line end belongs to the cell.
             if line.is_empty() || quotes % 2 == 0 {
                 break;
             }
         }
         if row.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
-        let row = String::from_utf8(row).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let row = row.strip_suffix('\n').unwrap_or(&row);
-        Ok(Some(split_cells(row.strip_suffix('\r').unwrap_or(row)).0))
+        let row = str::from_utf8(row).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let row = row.strip_suffix('\n').unwrap_or(row);
+        let row = row.strip_suffix('\r').unwrap_or(row);
+        match quotes {
+            0 => split_plain_cells(row, cells),
+            _ => *cells = split_cells(row).0,
+        }
+        Ok(true)
     }
 }
 

@@ -104,14 +104,17 @@ fn damaged_result(what: String, path: &Path) -> Failure {
 fn read_job_numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
     let path = folder.join(JOBS);
     let mut table = CsvReader::new(BufReader::new(files::open_part(folder, JOBS)?));
-    let mut next = || table.next_row().map_err(|error| operation_failure("read", &path, &error));
-    let heading = next()?.unwrap_or_default();
+    let mut next =
+        |row: &mut Vec<String>| table.read_row(row).map_err(|error| operation_failure("read", &path, &error));
+    let mut heading = Vec::new();
+    next(&mut heading)?;
     let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(|| numbers_damaged(&path));
     let job = column("job")?;
     let number = column("job_id")?;
     let name = column("name")?;
     let mut numbers = Vec::new();
-    while let Some(row) = next()? {
+    let mut row = Vec::new();
+    while next(&mut row)? {
         let job: Option<u32> = row.get(job).and_then(|cell| cell.parse().ok());
         let number: Option<u64> = row.get(number).and_then(|cell| cell.parse().ok());
         let (job, number) = job.zip(number).ok_or_else(|| numbers_damaged(&path))?;

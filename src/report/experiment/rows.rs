@@ -83,10 +83,11 @@ pub fn csv_number(number: Option<f64>) -> String {
 
 /// Cells of a row, and true if all of its quotes are closed.
 pub fn split_cells(row: &str) -> (Vec<String>, bool) {
-    if !row.contains('"') {
-        return (row.split(',').map(str::to_owned).collect(), true);
-    }
     let mut cells = vec![String::new()];
+    if !row.contains('"') {
+        split_plain_cells(row, &mut cells);
+        return (cells, true);
+    }
     let mut inside = false;
     let mut letters = row.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -99,4 +100,21 @@ pub fn split_cells(row: &str) -> (Vec<String>, bool) {
         }
     }
     (cells, !inside)
+}
+
+/// Splits a row without quotes, into the memory of an earlier row.
+pub fn split_plain_cells(row: &str, cells: &mut Vec<String>) {
+    let mut count = 0;
+    let mut begin = 0;
+    let commas = row.bytes().enumerate().filter(|(_, byte)| *byte == b',').map(|(at, _)| at);
+    for end in commas.chain([row.len()]) {
+        if count == cells.len() {
+            cells.push(String::new());
+        }
+        cells[count].clear();
+        cells[count].push_str(&row[begin..end]);
+        count += 1;
+        begin = end + 1;
+    }
+    cells.truncate(count);
 }
