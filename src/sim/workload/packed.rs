@@ -84,6 +84,16 @@ impl Packed {
         self.iter_from(0)
     }
 
+    /// The heads of all jobs.
+    pub fn heads(&self) -> impl Iterator<Item = JobHead> {
+        let mut jobs = self.iter();
+        (0..self.count).map(move |_| {
+            let signs = jobs.skip_one();
+            let Base { number, submit } = jobs.last;
+            JobHead { number, submit: Time::from_micros(submit), follows: signs & PRECEDING_SIGN > 0 }
+        })
+    }
+
     /// Iterator from the job at an index on.
     pub fn iter_from(&self, place: usize) -> JobIter<'_> {
         let none = JobIter { packed: self, place: self.count, at: self.bytes.len(), last: Base::default() };
@@ -128,6 +138,14 @@ impl<'a> IntoIterator for &'a Packed {
     }
 }
 
+/// The part of a job that costs less than the whole job.
+pub struct JobHead {
+    pub number: u64,
+    pub submit: Time,
+    /// True if it names a preceding job.
+    pub follows: bool,
+}
+
 /// Iterator over jobs.
 #[derive(Clone)]
 pub struct JobIter<'a> {
@@ -165,13 +183,17 @@ impl Iterator for JobIter<'_> {
 impl ExactSizeIterator for JobIter<'_> {}
 
 impl JobIter<'_> {
-    /// Skips a job that is not the last of its group.
-    fn skip_one(&mut self) {
+    /// Skips a job. Returns the flags of its fields.
+    fn skip_one(&mut self) -> u64 {
+        if self.place.is_multiple_of(GROUP) {
+            self.last = Base::default();
+        }
         self.place += 1;
         let mut reader = PackedReader { bytes: &self.packed.bytes, at: self.at };
-        let (_, base) = reader.head(self.last);
+        let (signs, base) = reader.head(self.last);
         self.at = reader.at + LENGTH + usize::from(self.packed.bytes[reader.at]);
         self.last = base;
+        signs
     }
 }
 
@@ -202,7 +224,8 @@ const FINE: [bool; FIELDS] = {
 const SUBMIT_IS_FINE: u64 = 1;
 const REST_IS_FINE: u64 = 2;
 const FIRST_SIGN: u32 = 2;
-const ALL_SIGNS: u64 = (1 << FIELDS) - 1;
+/// The flag of the preceding job.
+const PRECEDING_SIGN: u64 = 1 << (FIRST_SIGN + 14);
 /// After the flags of the fields, as only formats with profiles, or with options of `sbatch`, have them.
 const PROFILE_SIGN: u64 = 1 << (FIRST_SIGN + FIELDS as u32);
 const REQUEST_SIGN: u64 = PROFILE_SIGN << 1;
@@ -290,54 +313,34 @@ impl PackedReader<'_> {
 
     fn read_rest(&mut self, signs: u64, Base { number, submit }: Base) -> Rigid {
         let unit = if signs & REST_IS_FINE > 0 { 1 } else { MILLION };
-        let mut fields = [None; FIELDS];
-        let mut left = signs >> FIRST_SIGN & ALL_SIGNS;
-        while left > 0 {
-            let place = left.trailing_zeros() as usize;
-            fields[place] = Some(self.number() * if FINE[place] { unit } else { 1 });
-            left &= left - 1;
-        }
-        let profile = (signs & PROFILE_SIGN > 0).then(|| self.number() as u32);
-        let request = (signs & REQUEST_SIGN > 0).then(|| self.number() as u32);
-        let [
-            runtime,
-            requested,
-            requested_time,
-            queue,
-            status,
-            user,
-            wait,
-            allocated,
-            group,
-            executable,
-            partition,
-            cpu_time,
-            memory_used,
-            memory_requested,
-            preceding,
-            think,
-        ] = fields;
+        let mut left = signs >> FIRST_SIGN;
+        let mut next = |unit: u64| {
+            let is_present = left & 1 > 0;
+            left >>= 1;
+            is_present.then(|| self.number() * unit)
+        };
+        // In the order of `job_fields`.
         Rigid {
             number,
             submit: Time::from_micros(submit),
-            wait: read_span(wait),
-            runtime: read_span(runtime),
-            allocated: read_small(allocated),
-            cpu_time: read_span(cpu_time),
-            memory_used: read_memory(memory_used),
-            requested: read_small(requested),
-            requested_time: read_span(requested_time),
-            memory_requested: read_memory(memory_requested),
-            status: read_small(status),
-            user: read_small(user),
-            group: read_small(group),
-            executable: read_small(executable),
-            queue: read_small(queue),
-            partition: read_small(partition),
-            preceding,
-            think: read_span(think),
-            profile,
-            request,
+            runtime: read_span(next(unit)),
+            requested: read_small(next(1)),
+            requested_time: read_span(next(unit)),
+            queue: read_small(next(1)),
+            status: read_small(next(1)),
+            user: read_small(next(1)),
+            wait: read_span(next(unit)),
+            allocated: read_small(next(1)),
+            group: read_small(next(1)),
+            executable: read_small(next(1)),
+            partition: read_small(next(1)),
+            cpu_time: read_span(next(unit)),
+            memory_used: read_memory(next(unit)),
+            memory_requested: read_memory(next(unit)),
+            preceding: next(1),
+            think: read_span(next(unit)),
+            profile: read_small(next(1)),
+            request: read_small(next(1)),
         }
     }
 
@@ -443,6 +446,9 @@ mod tests {
             let half = jobs.len() / 2;
             prop_assert_eq!(packed.iter_from(half).collect::<Vec<_>>(), &jobs[half..]);
             prop_assert_eq!(packed.last(), jobs.last().cloned());
+            let heads: Vec<_> = packed.heads().map(|head| (head.number, head.submit, head.follows)).collect();
+            let expected = jobs.iter().map(|job| (job.number, job.submit, job.preceding.is_some()));
+            prop_assert_eq!(heads, expected.collect::<Vec<_>>());
             prop_assert!(packed == found.into_iter().collect());
         }
     }

@@ -460,7 +460,7 @@ impl Collector {
     /// Returns the trace, with jobs in order of submission, and then of number.
     pub fn finish(self) -> Trace {
         let mut trace = self.trace;
-        if trace.jobs.iter().is_sorted_by_key(|job| (job.submit, job.number)) {
+        if trace.jobs.heads().is_sorted_by_key(|job| (job.submit, job.number)) {
             return trace;
         }
         let mut jobs: Vec<Rigid> = trace.jobs.iter().collect();

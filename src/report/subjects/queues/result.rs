@@ -53,20 +53,20 @@ impl ResultLog {
 }
 
 fn in_order_of_submission(jobs: &Packed) -> Option<Vec<u32>> {
-    if jobs.iter().is_sorted_by_key(|job| job.submit) {
+    if jobs.heads().is_sorted_by_key(|job| job.submit) {
         return None;
     }
-    let submits: Vec<Time> = jobs.iter().map(|job| job.submit).collect();
+    let submits: Vec<Time> = jobs.heads().map(|job| job.submit).collect();
     let mut order: Vec<u32> = (0..submits.len() as u32).collect();
     order.sort_unstable_by_key(|place| (submits[*place as usize], *place));
     Some(order)
 }
 
 fn are_distinct(jobs: &Packed) -> bool {
-    if jobs.iter().map(|job| job.number).is_sorted_by(|one, next| one < next) {
+    if jobs.heads().map(|job| job.number).is_sorted_by(|one, next| one < next) {
         return true;
     }
-    let mut numbers: Vec<u64> = jobs.iter().map(|job| job.number).collect();
+    let mut numbers: Vec<u64> = jobs.heads().map(|job| job.number).collect();
     numbers.sort_unstable();
     numbers.is_sorted_by(|one, next| one < next)
 }

@@ -188,7 +188,7 @@ impl Content {
         };
         let cool_down = sooner(window.cool_down).since(Time::ZERO).micros();
         let times = (sooner(window.warm_up), Time::from_micros(end.micros().saturating_sub(cool_down)));
-        let before = |limit: Time| self.jobs.iter().take_while(|job| job.submit < limit).count() as u32;
+        let before = |limit: Time| self.jobs.heads().take_while(|job| job.submit < limit).count() as u32;
         let places = self.missing.is_none().then(|| (before(times.0), before(times.1)));
         self.counted = Some(CountedPart { times, places });
     }
@@ -297,7 +297,7 @@ fn put_together(notes: impl Iterator<Item = String>, between: &str) -> Option<St
 /// Indices of jobs that follow a missing one.
 fn jobs_without_predecessor(jobs: &Packed) -> Vec<usize> {
     let ahead = Ahead::of_jobs(jobs);
-    let names_one = jobs.iter().enumerate().filter(|(_, job)| job.preceding.is_some());
+    let names_one = jobs.heads().enumerate().filter(|(_, job)| job.follows);
     names_one.map(|(place, _)| place).filter(|place| ahead.of_job(*place).is_none()).collect()
 }
 

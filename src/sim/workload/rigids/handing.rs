@@ -29,10 +29,10 @@ impl Ahead {
     const NO_JOB: Ahead = Ahead { places: Vec::new() };
 
     pub fn of_jobs(jobs: &Packed) -> Ahead {
-        if jobs.iter().all(|job| job.preceding.is_none()) {
+        if !jobs.heads().any(|job| job.follows) {
             return Ahead::NO_JOB;
         }
-        let mut by_number: Vec<(u64, u32)> = jobs.iter().map(|job| job.number).zip(0..).collect();
+        let mut by_number: Vec<(u64, u32)> = jobs.heads().map(|job| job.number).zip(0..).collect();
         by_number.sort_unstable();
         Ahead {
             places: jobs

@@ -229,7 +229,7 @@ impl Rigids {
 
     /// True if some job may wait for the end of another one.
     pub fn has_followers(&self) -> bool {
-        self.follow && self.content.jobs.iter().any(|job| job.preceding.is_some())
+        self.follow && self.content.jobs.heads().any(|job| job.follows)
     }
 }
 

@@ -201,7 +201,7 @@ impl Rigids {
             fields
                 .missing("terms", "when these jobs are wanted, as a reservation has a deadline: {} for the usual rule");
         }
-        let followers = self.content.jobs.iter().filter(|job| job.preceding.is_some()).count();
+        let followers = self.content.jobs.heads().filter(|job| job.follows).count();
         if !context.followers && self.follow && followers > 0 {
             let message = format!(
                 "{followers} of these jobs follow others, but only jobs that queue wait for the job that they follow: \
