@@ -5,6 +5,7 @@
 //! jobs, a window on each run, and one bit per job. A simulation of some hundred thousand tasks is never packed, unless
 //! these were often paused.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt;
@@ -115,7 +116,7 @@ impl Ledger {
         let mut rows = self.read_rows()?;
         while let Some(row) = rows.next()? {
             if row.job.id == job {
-                return Ok(Some(row.clone()));
+                return Ok(Some(row.into_owned()));
             }
         }
         Ok(None)
@@ -125,7 +126,7 @@ impl Ledger {
     pub fn read_rows(&self) -> io::Result<Merged<'_>> {
         let mut here: Vec<&JobRow> = self.gathered.iter().collect();
         here.sort_unstable_by_key(|row| Reverse(row.job.id));
-        let mut merged = Merged { ledger: self, runs: Vec::new(), here, heads: BinaryHeap::new(), unpacked: None };
+        let mut merged = Merged { ledger: self, runs: Vec::new(), here, heads: BinaryHeap::new() };
         for (index, &(begin, end)) in self.runs.iter().enumerate() {
             let mut run = SortedRun { next: begin, end, window: Vec::new(), at: 0 };
             if let Some(job) = run.head(self)? {
@@ -151,10 +152,9 @@ pub(crate) struct Merged<'a> {
     here: Vec<&'a JobRow>,
     /// The next job of each run.
     heads: BinaryHeap<Reverse<(JobId, usize)>>,
-    unpacked: Option<JobRow>,
 }
 
-impl Merged<'_> {
+impl<'a> Merged<'a> {
     /// The number of the next job.
     pub fn peek(&self) -> Option<JobId> {
         let stored = self.heads.peek().map(|Reverse((job, _))| *job);
@@ -162,18 +162,18 @@ impl Merged<'_> {
         stored.into_iter().chain(here).min()
     }
 
-    pub fn next(&mut self) -> io::Result<Option<&JobRow>> {
+    pub fn next(&mut self) -> io::Result<Option<Cow<'a, JobRow>>> {
         let Some(job) = self.peek() else { return Ok(None) };
         if let Some(row) = self.here.pop_if(|row| row.job.id == job) {
-            return Ok(Some(row));
+            return Ok(Some(Cow::Borrowed(row)));
         }
         let Some(Reverse((_, index))) = self.heads.pop() else { return Ok(None) };
         let run = &mut self.runs[index];
-        self.unpacked = Some(codec::unpack_value(run.take_row(self.ledger)?).map_err(io::Error::other)?);
+        let row = codec::unpack_value(run.take_row(self.ledger)?).map_err(io::Error::other)?;
         if let Some(next) = run.head(self.ledger)? {
             self.heads.push(Reverse((next, index)));
         }
-        Ok(self.unpacked.as_ref())
+        Ok(Some(Cow::Owned(row)))
     }
 }
 

@@ -1,9 +1,11 @@
 //! The accounts of a run: the results of the core and of each subject.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::iter;
-use std::sync::mpsc::sync_channel;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crate::referee::tally::JobRow;
@@ -21,11 +23,28 @@ type Put<'a, E> = dyn FnMut(&'static str, &[u8]) -> Result<(), E> + 'a;
 /// Takes a job, with the earliest start of each of its tasks.
 type Show<'a, E> = dyn FnMut(&JobRow, &[Option<Time>]) -> Result<(), E> + 'a;
 
+/// Shows every job, by number.
+type Source<'a, E> = dyn FnMut(&mut Show<'_, E>) -> Result<(), E> + 'a;
+
 /// Number of bytes of rows written at once.
 const PIECE: usize = 1 << 18;
 
-/// Number of pieces of tables that may wait to be handed over.
+/// Number of pieces of tables, and of batches of jobs, that may wait to be handed over.
 const WAITING: usize = 4;
+
+/// Number of jobs that are shown to the second thread at once.
+const BATCH: usize = 256;
+
+/// Jobs for both threads.
+type Batch<'a> = Arc<Vec<Cow<'a, JobRow>>>;
+
+/// A message of the second thread.
+enum Report {
+    /// It has taken a batch of jobs, so there is room for another one.
+    Taken,
+    /// Rows of the table with this name.
+    Piece(&'static str, Vec<u8>),
+}
 
 impl Tally {
     /// Shows every job to the accounts. Hands over the tables in pieces of some kilobytes, each with the name of its
@@ -39,7 +58,7 @@ impl Tally {
     ) -> Result<Summary, E> {
         let begun = Summary::begin(self, seed, status, digest);
         // One table is made here, mostly the longest; the others take about as long together, and are made on a second
-        // thread.
+        // thread, from the same jobs: reading them back takes as long as a table.
         let has_tasks = !self.has_only_single_tasks();
         let mut sheet: Box<dyn Account + '_> =
             if has_tasks { Box::new(TaskSheet::new(self)) } else { Box::new(JobSheet::new(self)) };
@@ -48,40 +67,80 @@ impl Tally {
             jobs.into_iter().chain(self.open_accounts(true)).collect()
         };
         thread::scope(|scope| {
-            let (pieces, made) = sync_channel::<(&'static str, Vec<u8>)>(WAITING);
+            let (batches, shown) = sync_channel(WAITING);
+            let (reports, made) = sync_channel(WAITING);
             let summary = begun.clone();
-            let counted = thread::Builder::new().name("accounts".to_owned()).spawn_scoped(scope, move || {
-                // The receiver is gone if other pieces could not be written, and that error is reported there.
-                self.count(
-                    others(),
-                    summary,
-                    Some(&mut |name, rows| {
-                        pieces
-                            .send((name, rows.to_vec()))
-                            .map_err(|_| RecordError::from(io::Error::from(io::ErrorKind::BrokenPipe)))
-                    }),
-                )
-            });
-
-            self.show_jobs::<E>(&mut |row, ready| {
-                self.show_job(&mut *sheet, row, ready);
-                pass_on_tables(sheet.open_tables(), PIECE, &mut put)?;
-                made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
-            })?;
+            let counted = thread::Builder::new()
+                .name("accounts".to_owned())
+                .spawn_scoped(scope, move || self.count_shown(others(), summary, &shown, &reports));
+            let mut rows = self.rows().map_err(RecordError::from)?;
+            let mut ready = Vec::new();
+            let mut room = WAITING;
+            loop {
+                let batch: Batch<'_> = Arc::new(rows.next_batch(BATCH).map_err(RecordError::from)?);
+                if batch.is_empty() {
+                    break;
+                }
+                // The other thread may wait until a piece of it is taken, so nothing else is waited for.
+                while room == 0 {
+                    match made.recv() {
+                        Ok(Report::Taken) => room += 1,
+                        Ok(Report::Piece(name, rows)) => put(name, &rows)?,
+                        // It has failed, or there are no more threads.
+                        Err(_) => room = usize::MAX,
+                    }
+                }
+                room -= 1;
+                let _ = batches.send(batch.clone());
+                for row in &*batch {
+                    row.ready_into(&mut ready);
+                    self.show_job(&mut *sheet, row, &ready);
+                    pass_on_tables(sheet.open_tables(), PIECE, &mut put)?;
+                }
+            }
+            drop(batches);
             pass_on_tables(sheet.open_tables(), 0, &mut put)?;
-            made.iter().try_for_each(|(name, rows)| put(name, &rows))?;
+            for report in &made {
+                if let Report::Piece(name, rows) = report {
+                    put(name, &rows)?;
+                }
+            }
             match counted {
                 Ok(counted) => Ok(counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?),
                 // There may be no more threads.
-                Err(_) => self.count(others(), begun, Some(&mut put)),
+                Err(_) => self.count(others(), begun, &mut |show| self.show_jobs(show), Some(&mut put)),
             }
         })
+    }
+
+    /// Shows jobs to some accounts as they come, and reports their tables.
+    fn count_shown<'a>(
+        &'a self,
+        accounts: Vec<Box<dyn Account + 'a>>,
+        summary: Summary,
+        shown: &Receiver<Batch<'_>>,
+        reports: &SyncSender<Report>,
+    ) -> Result<Summary, RecordError> {
+        let mut source = |show: &mut Show<'_, RecordError>| {
+            let mut ready = Vec::new();
+            for batch in shown {
+                send_report(Report::Taken, reports)?;
+                for row in &*batch {
+                    row.ready_into(&mut ready);
+                    show(row, &ready)?;
+                }
+            }
+            Ok(())
+        };
+        let mut put = |name, rows: &[u8]| send_report(Report::Piece(name, rows.to_vec()), reports);
+        self.count(accounts, summary, &mut source, Some(&mut put))
     }
 
     /// The summary of a tally that is all in memory.
     pub fn summary(&self, seed: u64, status: Status, digest: String) -> Summary {
         let begun = Summary::begin(self, seed, status, digest);
-        let summary = self.count::<RecordError>(self.open_accounts(false).collect(), begun, None);
+        let accounts = self.open_accounts(false).collect();
+        let summary = self.count::<RecordError>(accounts, begun, &mut |show| self.show_jobs(show), None);
         summary.expect("what is in memory can be read")
     }
 
@@ -91,14 +150,15 @@ impl Tally {
         iter::once(core).chain(self.subjects.iter().map(move |present| present.report.open_account(self, tables)))
     }
 
-    /// Shows all jobs to some accounts, and hands over their tables if there is a receiver.
+    /// Shows all jobs of a source to some accounts, and hands over their tables if there is a receiver.
     fn count<'a, E: From<RecordError>>(
         &'a self,
         mut accounts: Vec<Box<dyn Account + 'a>>,
         mut summary: Summary,
+        source: &mut Source<'_, E>,
         mut put: Option<&mut Put<'_, E>>,
     ) -> Result<Summary, E> {
-        self.show_jobs::<E>(&mut |row, ready| {
+        source(&mut |row, ready| {
             for account in &mut accounts {
                 self.show_job(&mut **account, row, ready);
                 if let Some(put) = &mut put {
@@ -132,10 +192,15 @@ impl Tally {
         let mut rows = self.rows().map_err(RecordError::from)?;
         while let Some(row) = rows.next().map_err(RecordError::from)? {
             row.ready_into(&mut ready);
-            show(row, &ready)?;
+            show(&row, &ready)?;
         }
         Ok(())
     }
+}
+
+fn send_report(report: Report, reports: &SyncSender<Report>) -> Result<(), RecordError> {
+    // The receiver is gone if other pieces could not be written, and that error is reported there.
+    reports.send(report).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe).into())
 }
 
 /// Hands over the tables that are longer than this.

@@ -117,7 +117,7 @@ impl Tally {
         outcomes.users = topology.users.iter().map(|user| user.name.clone()).collect();
         let mut rows = self.rows()?;
         while let Some(row) = rows.next()? {
-            outcomes.jobs.push(self.job_outcome(row));
+            outcomes.jobs.push(self.job_outcome(&row));
         }
         Ok(outcomes)
     }

@@ -1,5 +1,6 @@
 //! The book of jobs: the state of every job, task and site.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, btree_map};
 use std::io;
@@ -421,14 +422,25 @@ pub(crate) struct Rows<'a> {
     over: Option<Merged<'a>>,
 }
 
-impl Rows<'_> {
-    pub fn next(&mut self) -> io::Result<Option<&JobRow>> {
+impl<'a> Rows<'a> {
+    pub fn next(&mut self) -> io::Result<Option<Cow<'a, JobRow>>> {
         let here = self.here.peek().map(|row| row.job.id);
         let over = self.over.as_ref().and_then(Merged::peek);
         if over.is_none_or(|over| here.is_some_and(|here| here < over)) {
-            return Ok(self.here.next());
+            return Ok(self.here.next().map(Cow::Borrowed));
         }
         self.over.as_mut().map_or(Ok(None), Merged::next)
+    }
+
+    /// The next jobs, at most `count`; none at the end.
+    pub fn next_batch(&mut self, count: usize) -> io::Result<Vec<Cow<'a, JobRow>>> {
+        let mut batch = Vec::with_capacity(count);
+        while batch.len() < count
+            && let Some(row) = self.next()?
+        {
+            batch.push(row);
+        }
+        Ok(batch)
     }
 }
 
