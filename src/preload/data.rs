@@ -347,9 +347,9 @@ pub unsafe extern "C" fn epoll_pwait2(
     unsafe { epoll_until(epoll, events, most, deadline, mask) }
 }
 
-/// True if a call that waits for these events of a descriptor may be made: marked asleep if it may block. False if its
-/// time limit has passed, with `errno` set.
-fn may_go_on(fd: c_int, events: i16, limit: Option<&AtomicU64>) -> Option<bool> {
+/// True if a call that waits for these events of a descriptor may block, so that its thread is to be marked asleep.
+/// None if its time limit has passed, with `errno` set.
+fn may_block(fd: c_int, events: i16, limit: Option<&AtomicU64>) -> Option<bool> {
     let mut polled = [PollFd { fd, events, revents: 0 }];
     if wait_for(&mut polled, AT_ONCE, None) != 0 || never_blocks(fd) {
         return Some(false);
@@ -372,7 +372,7 @@ fn may_go_on(fd: c_int, events: i16, limit: Option<&AtomicU64>) -> Option<bool> 
 }
 
 fn waiting<T: From<i8>>(fd: c_int, events: i16, limit: Option<&AtomicU64>, call: impl FnOnce() -> T) -> T {
-    match may_go_on(fd, events, limit) {
+    match may_block(fd, events, limit) {
         Some(true) => blocking(call),
         Some(false) => call(),
         None => T::from(-1),

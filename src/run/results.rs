@@ -117,7 +117,7 @@ impl Results<'_> {
         .with_tables(&loaded.topology);
         let alarm = Arc::<AtomicBool>::default();
         let moves_data = loaded.topology.cables.is_some();
-        let recorder = Recorder::new(tally).with_lines(&names);
+        let recorder = Recorder::new(tally).with_event_lines(&names);
         let recording = Recording::new(recorder, folder.open_shelf(), moves_data, alarm.clone());
         Ok(Results {
             loaded,

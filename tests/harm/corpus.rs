@@ -50,7 +50,7 @@ fn honest() -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut place = Place::new(topology::build_actors(&topology, &plan.all()).unwrap(), plan.latencies);
         place.run_before(Stamp::NEVER, usize::MAX).unwrap();
         let mut recorder =
-            Recorder::new(Tally::putting_aside(&topology, &names, Box::new(Vec::new()))).with_lines(&names);
+            Recorder::new(Tally::putting_aside(&topology, &names, Box::new(Vec::new()))).with_event_lines(&names);
         place.log().iter().take(80).for_each(|entry| recorder.record(entry).unwrap());
         let log = std::mem::take(recorder.pending_lines());
         let results = recorder.tally.summary(topology.seed, Status::Complete, recorder.digest());

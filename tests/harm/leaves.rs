@@ -166,7 +166,8 @@ impl<'g> Session<'g> {
         let logs = self.hub.take_leaf_logs().into_iter().chain(self.hub.take_logs()).collect::<Vec<_>>();
         let mut log = LogMerger::new(logs.len());
         logs.into_iter().enumerate().for_each(|(place, entries)| log.add(place, entries));
-        let mut recorder = Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_lines(names);
+        let mut recorder =
+            Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_event_lines(names);
         recorder.tally.witnessed_by(self.witness.clone());
         let owners = || topology::job_owners(topology).unwrap();
         let mut failed = None;

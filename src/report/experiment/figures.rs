@@ -6,8 +6,7 @@ use crate::markup::{Html, html};
 use crate::{Better, Unit};
 use hansa_sim::numerals::{Digits, capitalize_first};
 
-/// A picture with its title and description, each unless empty. It is saved under the name of its
-/// metric.
+/// HTML figure with title and caption; empty ones are left out. `metric` names the file under which a reader saves it.
 pub fn figure_html(metric: &str, title: &str, about: &str, legend: Html, svg: Html, range: &Range) -> Html {
     let title = (!title.is_empty()).then(|| html!("<h3>{title}</h3>\n", title));
     let about = if about.is_empty() { String::new() } else { format!("{}.", capitalize_first(about)) };

@@ -22,9 +22,11 @@ impl std::fmt::Debug for RecordTable {
     }
 }
 
-/// A row has the name and the fields in order, each under its own name or another one; a submitted job comes last, with
-/// its user. Then follow the method of the state that takes it, and the sentence, whose subject is the author of the
-/// record. Methods of a subject's state get the book of jobs besides, if `(book)` stands behind its name.
+/// Defines the records of a state. A row: `Name { field, other => "alias" } method, "sentence";`
+///
+/// - the record and its fields in order, each under its own name or an alias; a submitted job, with its user, is last;
+/// - the method of the state that takes the record; it also gets the book of jobs if `(book)` follows the state's name;
+/// - the sentence about it, whose subject is the author of the record.
 macro_rules! records {
     (@take $state:ident () $($kind:ident { $($field:ident)* } $take:ident)*) => {
         impl $state {

@@ -31,8 +31,8 @@ impl Recorder {
         Recorder { digest: Digest::new(), encoded: Vec::new(), tally, lines: None, text: Vec::new() }
     }
 
-    /// Writes lines, too.
-    pub fn with_lines(self, names: &Names) -> Recorder {
+    /// Also produces the lines of events.jsonl.
+    pub fn with_event_lines(self, names: &Names) -> Recorder {
         Recorder { lines: Some(EventWriter::new(names)), ..self }
     }
 

@@ -43,7 +43,8 @@ pub fn run_clock(args: &ClockArgs) -> Result<(), Failure> {
     }
 }
 
-/// Starts the keeper and waits for it. If it was killed, ends the processes that are left of the run.
+/// Starts the second `hansa`, which moves the clock and is the parent of the programs, and waits for it. Then ends all
+/// processes that are left of the run.
 fn watch_keeper(args: &ClockArgs) -> Result<(), Failure> {
     set_child_subreaper(process_pid(std::process::id()))
         .map_err(|error| keeper_failure("cannot adopt processes", error.into()))?;

@@ -125,7 +125,7 @@ pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, 
     let mut changed = Vec::new();
     for output in manifest.files.iter().filter(|output| output.name != EVENTS) {
         let path = folder.join(&output.name);
-        match hash(open_part(folder, &output.name)?) {
+        match size_and_hash(open_part(folder, &output.name)?) {
             Ok((bytes, hash)) if (bytes, &hash) == (output.bytes, &output.hash) => {}
             Ok(_) => changed.push(path.display().to_string()),
             Err(error) => return Err(unreadable_input(&path, &error)),
@@ -142,12 +142,12 @@ pub fn changed_names(folder: &Path, manifest: &Manifest) -> Vec<String> {
 }
 
 fn is_as_written(output: &&Output, folder: &Path) -> bool {
-    let found = open_part(folder, &output.name).ok().and_then(|file| hash(file).ok());
+    let found = open_part(folder, &output.name).ok().and_then(|file| size_and_hash(file).ok());
     found.is_some_and(|(bytes, hash)| bytes == output.bytes && hash == output.hash)
 }
 
 /// Size and hash of a file, as a manifest lists them.
-fn hash(mut file: File) -> io::Result<(u64, String)> {
+fn size_and_hash(mut file: File) -> io::Result<(u64, String)> {
     struct Sponge(Xxh3);
     impl Write for Sponge {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! An external program as the choice among the candidates for a reservation.
+//! External programs that choose among the candidates for a reservation.
 
 use super::RunContext;
 use super::lines::LineProgram;

@@ -133,7 +133,7 @@ impl Connection {
         self.quic.set_receive_window(FRAMES_WINDOW.into());
     }
 
-    /// Lets the other side send loads, with at most `unread` bytes of them unread.
+    /// Lets the peer open streams of bulk data, with at most `unread` bytes of it unread.
     pub fn take_loads(&self, unread: u32) {
         self.quic.set_receive_window((FRAMES_WINDOW + unread).into());
         self.quic.set_max_concurrent_uni_streams(LOADS_MAX.into());

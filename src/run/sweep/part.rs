@@ -49,7 +49,7 @@ impl SweepPart {
         (self.number..count + 1).step_by(self.of)
     }
 
-    /// The place of its rows, if those of the whole are to be in `out`.
+    /// Folder of the rows of this share, for a sweep whose result goes to `out`.
     pub fn rows_folder(self, out: &Path) -> PathBuf {
         folder_of_parts(out).join(format!("{}-of-{}", self.number, self.of))
     }

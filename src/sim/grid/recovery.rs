@@ -34,12 +34,12 @@ words! {
     /// Destination of a task that a failure has killed.
     #[derive(Default)]
     Killed {
-        /// To the head of its site's queue.
+        /// The task is queued again, at the head of its site's queue.
         #[default]
         Head = "head",
-        /// To the end of its site's queue.
+        /// The task is queued again, at the end of its site's queue.
         Tail = "tail",
-        /// Back to the service or user that sent it to the site, which may choose another one.
+        /// The task goes back to the service or user that sent it to the site, which may choose another one.
         Back = "back",
         /// The task is lost, and its job with it.
         Lost = "lost",

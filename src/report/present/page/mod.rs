@@ -50,8 +50,8 @@ pub(crate) const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
 ///
-/// `fresh` is the summary of the same run with a router that knows everything at once, if this one did not; `plot` is
-/// the SVG of a live run's measurement.
+/// `fresh` is the summary of the same run with a router that knows everything at once, if that of this run does not;
+/// `plot` is the SVG of a live run's measurement.
 pub fn run_page(
     manifest: &Manifest,
     summary: &SummaryFile,

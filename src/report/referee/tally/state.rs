@@ -22,7 +22,7 @@ pub trait SubjectTally: fmt::Debug + Send + Sync + Any {
     /// belongs to another table. A record that contradicts those before it changes nothing.
     fn take(&mut self, book: &mut JobBook, by: Reporter, record: &Record) -> Option<CountResult>;
 
-    /// True if it watches the records of others.
+    /// True if `watch` is to be called after every record, also after those of other subjects.
     fn watches(&self) -> bool {
         false
     }

@@ -25,9 +25,8 @@ pub const METRICS: &[Metric] = &[
     ),
 ];
 
-/// The part of a summary. Ages in seconds of virtual time: from the time at which a site sends an offer to that at
-/// which a task is given to the site, if no later offer has arrived by then. An offer may be old because nothing has
-/// changed.
+/// Summary of the offers of sites. The age of an offer, in virtual seconds, is the time from sending it to the
+/// assignment of a task by it, unless a later offer has arrived. An offer may be old because nothing has changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offers {
     pub offers: u64,

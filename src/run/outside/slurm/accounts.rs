@@ -57,7 +57,7 @@ pub fn put_state(
     {
         return Ok(());
     }
-    let made = make_state(name, site, path, script, &facts, context)?;
+    let made = build_account_state(name, site, path, script, &facts, context)?;
     for name in STATE_FILES {
         let copied = fs::copy(made.path.join("state").join(name), to.join(name));
         copied.map_err(|error| cannot(&format!("read {name} of the accounts"), &error))?;
@@ -95,8 +95,8 @@ fn slurm_version(site: &Site) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs the database, and returns the folder in which slurmctld has left its state.
-fn make_state(
+/// Runs the database, and returns the folder in which slurmctld has left its files of accounts.
+fn build_account_state(
     name: &str,
     site: &Site,
     path: &str,

@@ -2,8 +2,9 @@
 //!
 //! Its daemons run under a clock of their own (`run/clock/`), which stands still while the run decides. A question
 //! brings the clock to the time of the run; then jobs are submitted, cancelled, and nodes set down by Slurm's own
-//! commands. Job scripts report when they start and when they are killed. While a job waits, the site asks to be called
-//! at the next moment at which any process of Slurm wakes, so that starts are exact and no event comes too late.
+//! commands. Job scripts report when they start and when they are killed. While a job waits, the clock goes on until a
+//! script reports, as far as no message can come to the site; or else the site asks to be called at the next moment at
+//! which any process of Slurm wakes. So starts are exact, and no event comes too late.
 
 mod accounts;
 mod change;

@@ -10,7 +10,7 @@ use crate::grid::{JobId, Worth};
 pub struct BidderFacts<'a> {
     /// The times at which the program is asked for bids.
     pub ask: &'static str,
-    /// The kind of bid that wins.
+    /// Bid that wins: `largest` or `smallest`.
     pub winner: &'static str,
     pub tick: f64,
     pub sites: Vec<ClusterLine<'a>>,

@@ -228,7 +228,7 @@ impl ProgramManager {
         Ok(())
     }
 
-    /// True if a job has ended by itself and the program has not been told.
+    /// True if a job has ended by itself and the program has not received that yet.
     fn has_unreported_end(&self, job: JobId) -> bool {
         self.happened.iter().any(|(_, happened)| {
             matches!(happened, SiteEvent::Ended { job: its, how, .. } if *its == job && *how != JobEnd::Killed)

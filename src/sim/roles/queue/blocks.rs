@@ -77,7 +77,7 @@ impl Block {
     }
 }
 
-/// Place of a job in a [`BlockQueue`]; it holds until the queue changes at another place.
+/// Position of a job in a [`BlockQueue`]. A change at this position leaves it valid, one elsewhere does not.
 #[derive(Debug)]
 pub(super) struct Cursor {
     block: usize,

@@ -183,7 +183,7 @@ impl Form<u64> for Rate {
     }
 }
 
-/// Core time, as an area or a payment.
+/// Form of core time, such as "2.5 core h": cores times time, of work or as a price.
 #[derive(Clone, Copy, Debug)]
 pub struct CoreTime;
 

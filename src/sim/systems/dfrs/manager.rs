@@ -118,7 +118,7 @@ struct SharingManager {
     given: BTreeMap<TaskId, JobData>,
     /// Events since the last instant.
     events: Events,
-    /// Jobs that have left since then after a loss that was reported, and that were sent here again already.
+    /// Jobs that were lost and reported after the last instant, and that the sender has already sent again.
     again: Vec<(TaskId, Need, JobData)>,
     /// Steps for which internal events wait for submissions of the same moment: all of it is one instant.
     steps: u32,

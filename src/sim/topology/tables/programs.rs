@@ -120,8 +120,8 @@ const CHARGE_BOUND: &str = "a submission takes hundreds of readings, and with 10
 const FOLDER: &str = "the path of a folder, such as \"/opt/slurm/sbin\"";
 
 /// Walks the program that decides for a user, if there is one; its keys may stay, too.
-pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defaults: bool, w: &mut dyn Walk) {
-    let fits = is_external || w.walk_purpose() == Purpose::List || could && w.reads();
+pub fn walk_planner(program: &mut Program, is_external: bool, could_be: bool, defaults: bool, w: &mut dyn Walk) {
+    let fits = is_external || w.walk_purpose() == Purpose::List || could_be && w.reads();
     let why = "expected a planner = \"external\" beside it";
     walk_command(program, fits, why, w);
     walk_timeout(program, fits, why, w);

@@ -38,7 +38,7 @@ pub struct Rigids {
     pub utilisation: Option<NonZeroU32>,
     /// Values and deadlines; `None` if there are none.
     pub terms: Option<JobTerms>,
-    /// True if jobs wait for their predecessors of the log.
+    /// True if jobs wait for their predecessors in the log.
     pub follow: bool,
     pub data: Data,
     /// Requested time of jobs without one, as a multiple of their run time, in millionths.

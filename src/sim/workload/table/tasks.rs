@@ -97,7 +97,8 @@ pub fn check_tasks(field: &Field<'_>, tasks: &[Task], times: &[RuntimeRow]) {
         field.complain(format!("expected at most {SITE_TIMES_MAX} run times by site, found {count}"));
     }
     // One task may request more time than there is. Several are planned one after the other, by their requested times.
-    let longest = tasks.iter().enumerate().map(|(at, task)| longest_run(task, tasks).max(longest_of(times.get(at))));
+    let longest =
+        tasks.iter().enumerate().map(|(at, task)| longest_run(task, tasks).max(longest_runtime(times.get(at))));
     if longest.fold(Span::ZERO, Span::saturating_add) > LONGEST {
         field.report_wrong::<()>(TOO_LONG_A_JOB);
     }
@@ -108,7 +109,7 @@ fn longest_run(task: &Task, tasks: &[Task]) -> Span {
 }
 
 /// The longest run time of a row; zero if it is empty.
-fn longest_of(row: Option<&RuntimeRow>) -> Span {
+fn longest_runtime(row: Option<&RuntimeRow>) -> Span {
     row.into_iter().flatten().map(|(_, time)| *time).max().unwrap_or(Span::ZERO)
 }
 
