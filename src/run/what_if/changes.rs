@@ -321,9 +321,12 @@ fn leading_comment(text: &str) -> Option<String> {
 pub fn check_conf_starts(change: &Change, loaded: &Loaded, overrides: &[Override], stop: &Stop) -> Result<(), Failure> {
     let (ChangeKind::Conf(site) | ChangeKind::Accounts(site)) = change.kind else { return Ok(()) };
     let changed = load_changed(loaded, overrides, &change.settings)?;
+    let known_as = format!(" {} line ", path_for_site(&change.path, loaded.path()));
     match outside::try_slurm(&changed.topology, site, loaded.path(), stop) {
-        // It is about a line of the change.
-        Err(Failure::Program(text)) if text.contains(&format!("{} line ", change.path)) => Err(Failure::Input(text)),
+        // It is about a line of the change, which the user knows by the path that they typed.
+        Err(Failure::Program(text)) if text.contains(&known_as) => {
+            Err(Failure::Input(text.replace(&known_as, &format!(" {} line ", change.path))))
+        }
         tried => tried,
     }
 }
