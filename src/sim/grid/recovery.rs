@@ -34,12 +34,12 @@ words! {
     /// Destination of a task that a failure has killed.
     #[derive(Default)]
     Killed {
-        /// The task is queued again, at the head of its site's queue.
+        /// To the head of its site's queue.
         #[default]
         Head = "head",
-        /// The task is queued again, at the end of its site's queue.
+        /// To the end of its site's queue.
         Tail = "tail",
-        /// The task goes back to the service or user that sent it to the site, which may choose another one.
+        /// Back to the service or user that sent it to the site, which may choose another one.
         Back = "back",
         /// The task is lost, and its job with it.
         Lost = "lost",

@@ -71,7 +71,7 @@ words! {
     /// Choice among the offers for the shapes of a malleable request.
     #[derive(Default)]
     ShapeRule {
-        /// The offer that the policy prefers; ties go to the earliest end, then to the shape listed first.
+        /// The one that the policy prefers, then the earliest end, then the shape listed first.
         #[default]
         Policy = "policy",
         /// The shape listed first of those with room.
