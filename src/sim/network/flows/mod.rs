@@ -19,7 +19,7 @@
 //! So bundles below the least of these rates keep theirs, and their usage is subtracted from their links.
 //!
 //! Links may go down. The flows on such a link are taken off all their links, with what they have left, and are handed
-//! to the caller, which [resumes](Flows::go_on) them when and where it decides; so are flows that become active on a
+//! to the caller, which [resumes](Flows::resume) them when and where it decides; so are flows that become active on a
 //! broken route. None of this costs anything while all links are up.
 //!
 //! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on

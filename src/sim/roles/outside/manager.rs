@@ -361,7 +361,7 @@ impl Manager for ProgramManager {
         self.happened.push((now, SiteEvent::Nodes { down: down.to_vec() }));
     }
 
-    /// False after [`IDLE_CHANGES_MAX`] changes of nodes without a running job, so that a program that never starts its
+    /// False after `IDLE_CHANGES_MAX` changes of nodes without a running job, so that a program that never starts its
     /// jobs does not keep a run going while nodes fail and return.
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
