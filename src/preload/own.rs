@@ -84,8 +84,8 @@ fn map_page(file: usize) -> Option<&'static Page> {
 /// A variable of the environment.
 ///
 /// # Safety
-/// The process has one thread, and does not change its environment while it uses the result.
-unsafe fn env_variable<'a>(name: &CStr) -> Option<&'a CStr> {
+/// No thread changes the environment during the call, or while the result is in use.
+pub unsafe fn env_variable<'a>(name: &CStr) -> Option<&'a CStr> {
     // SAFETY: the name ends with a zero, and as the caller promises, no other thread changes the environment.
     let value = unsafe { getenv(name.as_ptr()) };
     // SAFETY: texts of the environment end with a zero, and the caller does not change it.

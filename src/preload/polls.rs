@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::own::{page, sleep_until};
+use crate::own::{env_variable, page, sleep_until};
 use crate::sys::*;
 use crate::times::deadline_after;
 
@@ -31,10 +31,8 @@ static SERIES_END: AtomicU64 = AtomicU64::new(0);
 
 /// A variable of the environment. Programs that change their environment meanwhile break the contract of `getenv`.
 fn variable(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name ends with a zero.
-    let value = unsafe { getenv(name.as_ptr()) };
-    // SAFETY: texts of the environment end with a zero.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
+    // SAFETY: other threads leave the environment alone, by that contract.
+    unsafe { env_variable(name) }.map(CStr::to_bytes)
 }
 
 /// True if the calling thread waits on conditions until they are signalled.

@@ -421,7 +421,7 @@ impl ManagerProgram for SlurmSite {
         })
     }
 
-    /// True: Slurm checks time limits once a minute, so kills are up to a minute late.
+    /// True: Slurm looks for jobs beyond their walltimes every 30 s, so kills are late.
     fn ends_at_walltimes(&self) -> bool {
         true
     }
