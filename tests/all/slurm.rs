@@ -288,8 +288,11 @@ fn a_stopped_slurm_is_named() {
         };
         assert!(Command::new("kill").args(["-STOP", &stopped.to_string()]).status().unwrap().success());
         let (ended, printed) = process.end(Duration::from_secs(120));
+        // If all threads are stopped in their sleep, the clock goes on until no program is left to wake.
+        let never_wakes = ended == Some(8) && printed.contains("has no program that will wake although jobs wait");
         assert!(
-            ended == Some(code) && printed.contains("site york") && printed.contains(expected),
+            printed.contains("site york")
+                && (ended == Some(code) && printed.contains(expected) || victim == "slurmctld" && never_wakes),
             "{victim}: {printed}"
         );
         // A keeper ends its programs once it may.

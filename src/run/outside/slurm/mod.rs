@@ -394,6 +394,13 @@ impl SlurmSite {
             return Ok(Some(at.max(now + Span::from_micros(1))));
         }
         let wakes = self.cluster.next().map(|next| Time::ZERO + Span::from_micros(next.div_ceil(NANOS_PER_MICRO)));
+        if wakes.is_none() && self.jobs.has_waiting() {
+            // A slurmctld that runs always wakes again.
+            return Err(self
+                .cluster
+                .fault_text("has no program that will wake although jobs wait: is it stopped?")
+                .into());
+        }
         Ok(wakes.map(|wakes| wakes.max(from)))
     }
 
