@@ -5,7 +5,7 @@
 #
 # START and END are times as sacct takes them [default: the last 28 days]. The folder gets sacct.txt (the jobs, all times
 # in UTC), slurm.conf with the files that it includes, gres.conf and topology.conf if there are any, sacctmgr.script
-# (accounts, users, limits and QOS; only operators may read these) and reservations.txt. With --anonymous, names of users,
+# (accounts, users, limits and QOS; only operators may dump these) and reservations.txt. With --anonymous, names of users,
 # accounts, groups and reservations are numbers, the same in all files, and there are no names of jobs, command lines,
 # descriptions or comments.
 set -euo pipefail
@@ -84,10 +84,38 @@ if [ -r "$conf" ]; then
 else
     complain "cannot read ${conf:-slurm.conf}: the folder has none"
 fi
-if ! sacctmgr -i dump "$cluster" file="$raw/sacctmgr.script" >"$raw/said" 2>&1 || [ ! -s "$raw/sacctmgr.script" ]; then
+# Commands that make the QOS, of which a dump of the accounts has only the names. Settings that Slurm starts with are
+# left out, and those that this release does not know.
+write_qos() {
+    sacctmgr -nP show qos format=Name >"$raw/qos" || return 1
+    sed 's/^/add qos /' "$raw/qos"
+    for key in Priority Flags GraceTime GrpJobs GrpJobsAccrue GrpSubmit GrpTRES GrpTRESMins GrpTRESRunMins GrpWall \
+        LimitFactor MaxJobsAccruePA MaxJobsAccruePU MaxJobsPA MaxJobsPU MaxSubmitPA MaxSubmitPU MaxTRESPA MaxTRESPJ \
+        MaxTRESPN MaxTRESPU MaxTRESMinsPJ MaxTRESRunMinsPA MaxTRESRunMinsPU MaxWall MinPrioThres MinTRESPJ Preempt \
+        PreemptExemptTime PreemptMode UsageFactor UsageThres; do
+        sacctmgr -nP show qos format=Name,$key 2>/dev/null | sed "s/^/$key|/" || true
+    done | awk -F'|' '
+        # Seconds of [days-]hours:minutes:seconds.
+        function seconds(span,   days, parts) {
+            if (split(span, days, "-") == 1) { days[2] = days[1]; days[1] = 0 }
+            split(days[2], parts, ":")
+            return ((days[1] * 24 + parts[1]) * 60 + parts[2]) * 60 + parts[3]
+        }
+        NF == 3 && $3 != "" && $1 $3 !~ /^(Priority0|UsageFactor1\.0*|LimitFactor0\.0*|PreemptModecluster|.*Time00:00:00)$/ {
+            if (!($2 in settings)) names[++count] = $2
+            settings[$2] = settings[$2] " " $1 "=" ($1 == "GraceTime" ? seconds($3) : $3)
+        }
+        END { for (i = 1; i <= count; i++) print "modify qos where name=" names[i] " set" settings[names[i]] }'
+}
+if ! sacctmgr -i dump "$cluster" file="$raw/accounts" >"$raw/said" 2>&1 || [ ! -s "$raw/accounts" ]; then
     complain "sacctmgr does not dump the accounts of $cluster, so the folder has no sacctmgr.script:"
     head -n 3 "$raw/said" >&2
-    rm -f "$raw/sacctmgr.script"
+else
+    write_qos >"$raw/sacctmgr.script" 2>"$raw/said" || {
+        complain "sacctmgr does not show the QOS, so sacctmgr.script has only their names:"
+        head -n 3 "$raw/said" >&2
+    }
+    cat "$raw/accounts" >>"$raw/sacctmgr.script"
 fi
 scontrol --oneliner show reservation >"$raw/reservations.txt"
 

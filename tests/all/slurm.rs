@@ -546,6 +546,15 @@ fn a_change_of_slurm_is_tried_before_it_is_made() {
     let answer: serde_json::Value = serde_json::from_slice(&fs::read(out.join("answer.json")).unwrap()).unwrap();
     let waits = |row: usize| answer["tables"][0]["rows"][row][1]["number"].as_f64().unwrap();
     assert!(waits(1) > waits(0) + 60.0, "{printed}");
+    // Backfilling starts the short jobs in the baseline, and nothing without it.
+    let tables = answer["tables"].as_array().unwrap();
+    let starts = tables.iter().find(|table| table["name"] == "starts").unwrap();
+    let jobs_of = |row: usize| [1, 2].map(|column| starts["rows"][row][column]["number"].as_f64().unwrap());
+    let [[in_turn, backfilled], without] = [0, 1].map(jobs_of);
+    assert!(backfilled >= 8.0 && in_turn + backfilled == 14.0, "{starts}");
+    assert_eq!(without, [14.0, 0.0], "{starts}");
+    let page = fs::read_to_string(out.join("what-if.html")).unwrap();
+    assert!(page.contains("<h2>Main scheduler and backfilling</h2>") && page.contains("id=\"starts-1\""));
     let lines = answer["changes"][0]["lines"].as_array().unwrap();
     assert_eq!(lines, &["- SchedulerType=sched/backfill", "+ SchedulerType=sched/builtin"]);
     await_none(&scratch);

@@ -161,6 +161,142 @@ fn a_sites_own_slurm_decides_with_its_accounts_devices_and_preemption() {
     }
 }
 
+/// Starts a Slurm with these accounts and its database in a folder, writes a dump of it, and stops it.
+const DUMPED: &str = r#"
+set -eu
+cd "$1"; mkdir db state
+host=$(hostname -s)
+export SLURM_CONF=$PWD/slurm.conf MYSQL_UNIX_PORT=$PWD/db.sock
+cat >slurm.conf <<END
+ClusterName=york
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$2
+SlurmUser=$(id -u)
+AuthType=auth/none
+CredType=cred/none
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+MpiDefault=none
+MailProg=/bin/true
+StateSaveLocation=$PWD/state
+SlurmctldPidFile=$PWD/slurmctld.pid
+SlurmctldLogFile=$PWD/slurmctld.log
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort=$3
+AccountingStorageTRES=gres/gpu
+AccountingStorageEnforce=associations,limits,qos
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=bf_interval=30,bf_continue
+PriorityType=priority/multifactor
+PriorityWeightQOS=100000
+PriorityWeightFairshare=1000
+PreemptType=preempt/qos
+PreemptMode=CANCEL
+GresTypes=gpu
+Include $PWD/nodes.conf
+END
+cat >slurmdbd.conf <<END
+AuthType=auth/none
+DbdAddr=127.0.0.1
+DbdHost=$host
+DbdPort=$3
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+LogFile=$PWD/slurmdbd.log
+PidFile=$PWD/slurmdbd.pid
+SlurmUser=$(id -un)
+END
+chmod 600 slurmdbd.conf
+owner=
+[ "$(id -u)" != 0 ] || owner=--user=root
+mariadb-install-db --no-defaults --datadir="$PWD/db" $owner --auth-root-authentication-method=normal >install.log 2>&1
+mariadbd --no-defaults $owner --datadir="$PWD/db" --socket="$MYSQL_UNIX_PORT" --skip-networking --skip-grant-tables \
+    --innodb-lock-wait-timeout=900 --pid-file="$PWD/db.pid" >db.log 2>&1 &
+database=$!
+until [ -S "$MYSQL_UNIX_PORT" ]; do sleep 0.1; done
+slurmdbd -D >slurmdbd.out 2>&1 &
+accounting=$!
+until sacctmgr -n list cluster >/dev/null 2>&1; do sleep 0.1; done
+sacctmgr -i <script >script.out 2>&1 || true
+slurmctld -D -c >slurmctld.out 2>&1 &
+controller=$!
+until scontrol ping 2>/dev/null | grep -q UP; do sleep 0.1; done
+sleep 5
+bash "$4" "$5"
+scontrol shutdown slurmctld
+wait $controller
+kill $accounting; wait $accounting || true
+kill $database; wait $database || true
+"#;
+
+#[test]
+fn a_dumped_cluster_decides_like_the_dumped_one() {
+    if !has_accounts() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let jobs = [
+        (60, 900, 12, "--uid=bob -q low"),
+        (61, 900, 8, "--uid=bob -q low -C plain"),
+        // Takes the cores of both, which have a minute to leave them.
+        (300, 200, 20, "--uid=ann -q high"),
+        (400, 100, 1, "--uid=bob -q high"),
+    ];
+    fs::create_dir(scratch.path("york")).unwrap();
+    let topology = write_site(&scratch, "", &jobs);
+    let accounts =
+        format!("{ACCOUNTS}modify qos where name=low set gracetime=60 maxwall=1-00:00:00 flags=DenyOnLimit\n");
+    scratch.file("york/sacctmgr.script", &accounts);
+
+    fs::create_dir(scratch.path("live")).unwrap();
+    scratch.file("live/script", &accounts);
+    scratch.file("live/nodes.conf", &NODES.replace("AllowGroups=staff", ""));
+    let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/slurm-dump.sh");
+    let setup = scratch.file("dumped.sh", DUMPED);
+    let mut command = Command::new(HANSA);
+    command.args(["clock", "--", "bash"]).arg(&setup).arg(scratch.path("live"));
+    command.args(free_ports().map(|port| port.to_string())).arg(&dump).arg(scratch.path("dumped"));
+    let dumped = command.env("TMPDIR", scratch.path("")).stdin(Stdio::null()).output().unwrap();
+    assert!(dumped.status.success(), "{} {}", text(&dumped.stdout), text(&dumped.stderr));
+    let script = fs::read_to_string(scratch.path("dumped/sacctmgr.script")).unwrap();
+    for expected in [
+        "add qos high\n",
+        "modify qos where name=low set Flags=DenyOnLimit GraceTime=60 MaxWall=1-00:00:00\n",
+        "modify qos where name=high set Priority=100 Preempt=low\n",
+        "User - 'ann':DefaultAccount='lab'",
+    ] {
+        assert!(script.contains(expected), "{expected}: {script}");
+    }
+
+    let ran = run(&scratch, &topology, "of-site");
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let changed = fs::read_to_string(&topology).unwrap().replace("site = \"york\"", "site = \"dumped\"");
+    let of_dump = scratch.file("of-dump.toml", &changed);
+    let ran = run(&scratch, &of_dump, "of-dump");
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let expected = rows(&scratch.path("of-site"));
+    let found = rows(&scratch.path("of-dump"));
+    assert_eq!(found.len(), jobs.len());
+    assert_eq!(expected[&0].0, "PREEMPTED");
+    for (job, (state, start, end, cores)) in &expected {
+        let own = &found[job];
+        assert_eq!((state, cores), (&own.0, &own.3), "job {job}: {expected:?} {found:?}");
+        // The phase of Slurm's cycles may differ.
+        assert!((start - own.1).abs() < 35.0 || start.is_nan(), "job {job}: {expected:?} {found:?}");
+        assert!((end - own.2).abs() < 35.0, "job {job}: {expected:?} {found:?}");
+    }
+    assert!(expected[&2].1 >= 360.0, "the jobs of QOS low have a minute to leave: {expected:?}");
+}
+
+/// Two ports that nothing listens on.
+fn free_ports() -> [u16; 2] {
+    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
 #[test]
 fn preempted_jobs_are_requeued_and_run_again() {
     if !has_accounts() {
@@ -196,8 +332,9 @@ fn preempted_jobs_are_requeued_and_run_again() {
     let count = |event: &str| log.matches(&format!("\"event\":\"{event}\"")).count();
     assert_eq!(["requeued", "preempted", "killed", "lost", "started"].map(count), [1, 1, 1, 0, 5]);
     let jobs = fs::read_to_string(scratch.path("out/jobs.csv")).unwrap();
-    let ends: Vec<&str> = jobs.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+    let ends: Vec<&str> = jobs.lines().map(|line| line.rsplitn(3, ',').nth(1).unwrap()).collect();
     assert_eq!(ends, ["requeues", "1", "0", "0", "0"]);
+    assert_eq!(jobs.lines().next().map(|heads| heads.ends_with(",backfilled")), Some(true));
     assert!(printed.contains("1 job ended for others; jobs requeued 1 time"), "{printed}");
     let why = Command::new(HANSA).arg("why").arg(scratch.path("out")).arg("0").output().unwrap();
     assert!(text(&why.stdout).contains("requeued 1 time for other jobs"), "{}", text(&why.stdout));

@@ -55,6 +55,7 @@ records! { JobBook (), (names)
     "preempted" Preempted { task } => preempted, format!("ends task {task} before it is done, for another one");
     "requeued" Requeued { task } => requeued,
         format!("takes task {task} off its cores for another one, to start it again later");
+    "backfilled" Backfilled { task } => backfilled, format!("has started task {task} out of turn, by backfilling");
     "withdrawn" Withdrawn { task } => withdrawn,
         format!("returns task {task}, which its user resubmits elsewhere");
     "completed" Completed { job, value } => completed, match value {

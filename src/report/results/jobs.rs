@@ -73,6 +73,10 @@ pub const JOBS: TableForm = TableForm {
             "only where sites requeued jobs: number of times that its site gave its cores to another job and started it again later"
         ),
         whole_number(
+            BACKFILLED,
+            "only where a real Slurm starts jobs: 1 if its backfilling gave the job its first start, 0 if its main scheduler did"
+        ),
+        whole_number(
             COUNTED,
             "only where a workload has a warm-up or a cool-down: 1 if the job counts in means, else 0"
         ),
@@ -98,6 +102,7 @@ pub const TASKS: TableForm = TableForm {
 const SYSTEM: &str = "system";
 const COUNTED: &str = "counted";
 const REQUEUES: &str = "requeues";
+const BACKFILLED: &str = "backfilled";
 
 /// `jobs.csv` in progress.
 pub(crate) struct JobSheet<'a> {
@@ -129,6 +134,8 @@ struct FieldNames {
     counts: bool,
     /// True if a column counts the requeues of jobs.
     requeues: bool,
+    /// True if a column says which jobs were backfilled.
+    backfilled: bool,
 }
 
 impl Account for JobSheet<'_> {
@@ -169,6 +176,7 @@ impl FieldNames {
             systems: if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() },
             counts: tally.counted.leaves_out(),
             requeues: tally.totals.requeues > 0,
+            backfilled: tally.sites.iter().any(|site| site.states_backfill),
         }
     }
 
@@ -180,6 +188,7 @@ impl FieldNames {
             .map(|column| column.name)
             .filter(|name| match *name {
                 REQUEUES => !self.requeues,
+                BACKFILLED => !self.backfilled,
                 COUNTED => !self.counts,
                 SYSTEM => self.systems.is_empty(),
                 _ => false,
@@ -207,6 +216,13 @@ impl FieldNames {
     fn put_requeues(&self, line: &mut CsvRow<'_>, row: &JobRow) {
         if self.requeues {
             line.number(row.requeues());
+        }
+    }
+
+    /// Adds the field that says if a job was backfilled, if the scheduler of some site states it.
+    fn put_backfilled(&self, line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
+        if self.backfilled {
+            line.maybe(tally.is_backfilled(row), CsvRow::number);
         }
     }
 
@@ -264,6 +280,7 @@ impl<'a> JobSheet<'a> {
         }
         put_name(&mut line, tally.job_name(row.job.id));
         words.put_requeues(&mut line, row);
+        words.put_backfilled(&mut line, tally, row);
         words.put_counted(&mut line, tally, row);
         words.end(line, row);
     }
@@ -286,6 +303,7 @@ impl<'a> JobSheet<'a> {
         put_worth(&mut line, row);
         put_name(&mut line, self.tally.job_name(row.job.id));
         self.words.put_requeues(&mut line, row);
+        self.words.put_backfilled(&mut line, self.tally, row);
         self.words.put_counted(&mut line, self.tally, row);
         self.words.end(line, row);
     }

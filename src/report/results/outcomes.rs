@@ -41,6 +41,8 @@ pub struct JobOutcome {
     pub end: JobEnd,
     /// False if it is in a warm-up or a cool-down.
     pub counts: bool,
+    /// True if backfilling gave it its first start, false if the main scheduler did; None where that is not known.
+    pub backfilled: Option<bool>,
 }
 
 /// The jobs of a run.
@@ -137,6 +139,7 @@ impl Tally {
             ended,
             end: row.standing().into(),
             counts: self.counted.is_counted(row),
+            backfilled: self.is_backfilled(row),
         }
     }
 }

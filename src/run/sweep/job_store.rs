@@ -112,6 +112,7 @@ mod tests {
             ended: None,
             end: JobEnd::Unfinished,
             counts: run % 2 == 0,
+            backfilled: (run % 3 > 0).then_some(run % 3 == 1),
         };
         RunOutcomes { users: vec!["ada".to_owned()], time_of_day: Some(7), jobs: (0..jobs).map(outcome).collect() }
     }

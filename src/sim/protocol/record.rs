@@ -122,6 +122,9 @@ pub enum Record {
     Requeued { task: TaskId },
     /// A site ended a running task before its work was done, for another one.
     Preempted { task: TaskId },
+    /// The scheduler of a site started a task out of turn, by backfilling, in this instant. Only a scheduler that
+    /// states it writes this.
+    Backfilled { task: TaskId },
 }
 
 words! {
@@ -274,6 +277,7 @@ impl Record {
             | Record::Offered { .. }
             | Record::Requeued { .. }
             | Record::Preempted { .. }
+            | Record::Backfilled { .. }
             | Record::Entered { .. } => Author::Site,
             Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }

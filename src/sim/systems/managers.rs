@@ -73,6 +73,11 @@ pub fn shares_nodes(name: &str) -> bool {
     find_kind(name).is_some_and(|kind| kind.runs == Execution::Sharing)
 }
 
+/// True if a site with this manager states which jobs backfilling starts.
+pub fn states_backfill(name: &str) -> bool {
+    program_protocol(name) == Some(ProgramProtocol::Slurm)
+}
+
 /// Share of the usable processors that all tasks of a job must get at an empty site with this manager.
 pub fn least_yield(name: &str) -> f64 {
     find_kind(name).map_or(0.0, |kind| (kind.least_yield)(name))

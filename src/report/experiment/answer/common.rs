@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::shown::ROUNDING;
 use crate::experiment::statistics::{Estimate, half_interval};
 use crate::{JobOutcome, RunOutcomes};
 
@@ -133,7 +134,8 @@ impl<'a> CommonJobs<'a> {
 /// Sum over jobs of a cluster, and their number.
 pub(super) type ClusterSum = (f64, f64);
 
-/// Mean over clusters, each with its sum and count; clusters without any count for nothing.
+/// Mean over clusters, each with its sum and count; clusters without any count for nothing. It has no interval if there
+/// are only two and both have the same mean.
 pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
     let filled: Vec<ClusterSum> = sums.iter().copied().filter(|(_, count)| *count > 0.0).collect();
     let (sum, count) = filled.iter().fold((0.0, 0.0), |(sum, count), one| (sum + one.0, count + one.1));
@@ -143,7 +145,9 @@ pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
     let mean = sum / count;
     let size = count / filled.len() as f64;
     let pulls: Vec<f64> = filled.iter().map(|(sum, count)| (sum - mean * count) / size).collect();
-    Some(Estimate { mean, within: half_interval(&pulls), count: count as usize })
+    // That two clusters agree may be chance.
+    let tells_spread = |within: &f64| filled.len() > 2 || *within > ROUNDING * mean.abs();
+    Some(Estimate { mean, within: half_interval(&pulls).filter(tells_spread), count: count as usize })
 }
 
 /// Jobs of one repetition that count and ended in the same way in all runs, in order of submission in the first run,

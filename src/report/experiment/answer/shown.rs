@@ -7,7 +7,7 @@ use crate::experiment::statistics::Estimate;
 use hansa_sim::numerals::with_interval;
 
 /// Relative half width of an interval below which it is due to rounding.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Factor from numbers of a unit to those that are shown, and the shown unit.
 fn shown_unit(unit: Unit) -> (f64, &'static str) {

@@ -48,6 +48,7 @@ fn outcomes_of(jobs: &[RandomJob], contender: usize) -> RunOutcomes {
             ended: started.filter(|_| has_ended(end)).map(|started| started + execution * 1_000_000),
             end,
             counts: job.counts,
+            backfilled: None,
         }
     };
     RunOutcomes {

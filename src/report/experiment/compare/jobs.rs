@@ -38,6 +38,8 @@ pub struct JobReader {
     places: [usize; COLUMNS.len()],
     /// Index of the column that tells which jobs count; None if the table has no such column.
     counted: Option<usize>,
+    /// Index of the column that tells which jobs were backfilled; None if the table has no such column.
+    backfilled: Option<usize>,
     width: usize,
     table: JobTable,
 }
@@ -70,6 +72,8 @@ pub struct JobLine {
     end: JobEnd,
     /// False if it is in a warm-up or a cool-down.
     pub(super) counts: bool,
+    /// True if backfilling started it, false if the main scheduler did; None where that is not known.
+    backfilled: Option<bool>,
     /// True if it was ended before it was done: at its walltime, or for another job.
     pub(super) was_killed: bool,
     pub(super) started: Option<i64>,
@@ -85,7 +89,8 @@ impl JobReader {
             *place = find_column(name, heading)?;
         }
         let counted = find_column("counted", heading).ok();
-        Ok(JobReader { places, counted, width: heading.len(), table: JobTable::default() })
+        let backfilled = find_column("backfilled", heading).ok();
+        Ok(JobReader { places, counted, backfilled, width: heading.len(), table: JobTable::default() })
     }
 
     /// Takes the next row; an error says what is wrong with it. `topology` is the name of the result's topology.
@@ -114,6 +119,7 @@ impl JobReader {
             worth: worth.to_owned(),
             end,
             counts: self.counted.is_none_or(|column| row[column] != "0"),
+            backfilled: self.backfilled.and_then(|column| nonempty(&row[column])).map(|cell| cell != "0"),
             has_ended: matches!(end, JobEnd::Finished | JobEnd::Killed | JobEnd::Preempted),
             was_killed: matches!(end, JobEnd::Killed | JobEnd::Preempted),
             started: parse_time("starting_time", started)?,
@@ -206,6 +212,7 @@ impl JobTable {
                 ended: job.ended.filter(|_| job.has_ended).map(clamp_micros),
                 end: job.end,
                 counts: job.counts,
+                backfilled: job.backfilled,
             })
             .collect();
         RunOutcomes { users, time_of_day, jobs }

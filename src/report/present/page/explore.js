@@ -366,7 +366,7 @@ const step = (sign, isShifted) => {
 
 // A chart as a file of its own, also for papers: with its legend, in light colours, and in attributes that every program
 // reads.
-const LOOKS = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linejoin',
+const LOOKS = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linejoin', 'stroke-linecap',
   'paint-order', 'font-family', 'font-size', 'font-weight', 'text-anchor', 'dominant-baseline', 'shape-rendering'];
 const inLight = act => {
   const roots = all('style').flatMap(style => [...style.sheet.cssRules]).filter(rule => rule.selectorText === ':root');

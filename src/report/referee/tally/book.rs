@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io;
 
 use super::failing::OutagesByPlace;
@@ -53,6 +53,8 @@ pub struct JobBook {
     pub(crate) down: Vec<NodeSet>,
     pub(crate) failing: OutagesByPlace,
     pub(crate) totals: Totals,
+    /// Jobs whose first start was by backfilling, where the scheduler of the site states it.
+    pub(super) backfilled: BTreeSet<JobId>,
     /// Number of tasks taken back to be submitted elsewhere, by system.
     pub(super) withdrawn: Vec<u64>,
     /// Ended tasks of jobs that a service decides for, by site.
@@ -133,6 +135,7 @@ impl JobBook {
             down: vec![NodeSet::default(); topology.sites.len()],
             failing: OutagesByPlace::of(topology),
             totals: Totals::default(),
+            backfilled: BTreeSet::new(),
             withdrawn: vec![0; topology.systems.len()],
             ends: vec![0; topology.sites.len()],
             dealt: BTreeMap::new(),

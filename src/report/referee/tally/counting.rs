@@ -140,6 +140,27 @@ impl JobBook {
         Ok(Some(task.job))
     }
 
+    /// Backfilling has started a task in this instant. Of a job that starts several times, the first start counts.
+    pub fn backfilled(&mut self, by: Reporter, task: &TaskId) -> CountResult {
+        let site = self.site(by.actor)?;
+        let row = self.reportable_task(*task, site)?;
+        if row.on_cores_since() != Some(by.now) || row.end.is_some() {
+            return Err(Inconsistent::NotRunning(*task));
+        }
+        if row.start == Some(by.now) {
+            self.backfilled.insert(task.job);
+        }
+        Ok(None)
+    }
+
+    /// True if backfilling gave a job its first start, false if the main scheduler did. None if the job has not started,
+    /// or the scheduler of its site does not state it.
+    pub fn is_backfilled(&self, row: &JobRow) -> Option<bool> {
+        let task = row.tasks.first().filter(|task| task.start.is_some())?;
+        let site = &self.sites[task.site? as usize];
+        site.states_backfill.then(|| self.backfilled.contains(&row.job.id))
+    }
+
     /// Work of each core of a task since its last start.
     pub(crate) fn worked_since_start(&self, task: TaskId, now: Time) -> Span {
         let needs = self.needs_of(task.job);

@@ -27,6 +27,8 @@ pub struct SiteFacts {
     pub systems: Vec<usize>,
     /// True if jobs share its nodes.
     pub is_shared: bool,
+    /// True if its scheduler states which jobs backfilling starts.
+    pub states_backfill: bool,
     /// Cost of resuming or moving a job there.
     pub move_cost: MoveCost,
 }
@@ -54,6 +56,7 @@ impl SiteFacts {
             charge: site.terms.charge,
             systems: site.systems.clone(),
             is_shared: managers::shares_nodes(&site.scheduler),
+            states_backfill: managers::states_backfill(&site.scheduler),
             move_cost: managers::move_cost(site),
         }
     }

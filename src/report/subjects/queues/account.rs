@@ -92,6 +92,11 @@ impl<'a> Queueing<'a> {
             *all.rejected.entry(why.to_string()).or_default() += 1;
         }
         all.nb_requeues += u64::from(row.requeues());
+        match self.tally.is_backfilled(row) {
+            Some(true) => all.nb_jobs_backfilled += 1,
+            Some(false) => all.nb_jobs_in_turn += 1,
+            None => {}
+        }
         let Some(fared) = QueuedTimes::of(self.tally, row) else { return };
         self.waits.add(fared.wait.micros() as f64 / 1e6);
         self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);

@@ -80,6 +80,11 @@ pub struct Schedule {
     /// Number of times that a site gave the nodes of a job to another one, and started it again later.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nb_requeues: u64,
+    /// Jobs that the main scheduler of a real Slurm started, and those that its backfilling started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_jobs_in_turn: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_jobs_backfilled: u64,
     pub nb_jobs_rejected: u64,
     pub nb_jobs_unfinished: u64,
     /// Number of jobs taken back from a queue and submitted elsewhere.
@@ -136,6 +141,11 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let ended = format_counted(schedule.nb_jobs_preempted, "job");
         let again = format_counted(schedule.nb_requeues, "time");
         lines.push(("preempted", format!("{ended} ended for others; jobs requeued {again}")));
+    }
+    if schedule.nb_jobs_in_turn + schedule.nb_jobs_backfilled > 0 {
+        let in_turn = format_counted(schedule.nb_jobs_in_turn, "job");
+        let backfilled = format_count(schedule.nb_jobs_backfilled);
+        lines.push(("starts", format!("{in_turn} by Slurm's main scheduler, {backfilled} by its backfilling")));
     }
     lines.extend(schedule.rejected.iter().map(|(why, jobs)| ("refused", format!("{}: {why}", format_count(*jobs)))));
     if !schedule.rejected.is_empty() {

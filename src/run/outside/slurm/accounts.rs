@@ -127,18 +127,17 @@ fn build_account_state(
     );
     let made = fs::write(dir.path.join("slurm.conf"), conf)
         .and_then(|()| write_private(&dir.path.join("slurmdbd.conf"), &database))
-        .and_then(|()| fs::write(dir.path.join("script"), script))
+        .and_then(|()| fs::write(dir.path.join("commands"), script_lines(script, false)))
+        .and_then(|()| fs::write(dir.path.join("dump"), script_lines(script, true)))
         .and_then(|()| fs::write(dir.path.join("setup.sh"), SETUP))
         .and_then(|()| fs::create_dir(dir.path.join("state")))
         .and_then(|()| fs::create_dir(dir.path.join("db")));
     made.map_err(|error| cannot(&format!("write to {folder}"), &error))?;
     let cluster = facts.lines().find_map(|line| line.strip_prefix("ClusterName=")).unwrap_or("cluster");
-    let form = if is_dump(script) { "load" } else { "run" };
     let variables = [
         ("MYSQL_UNIX_PORT", format!("{folder}/db.sock")),
         ("SLURM_CONF", format!("{folder}/slurm.conf")),
         ("CLUSTER", if names_cluster(script) { String::new() } else { cluster.to_owned() }),
-        ("FORM", form.to_owned()),
     ];
     let plain = Conf::of_lines(String::new(), Vec::new(), false);
     let mut clock = Cluster::open(format!("{name}, its accounts"), site, dir, ports, plain, &variables, context)
@@ -152,7 +151,10 @@ fn build_account_state(
         };
         let faults = script_faults(path, script, &ended.output);
         if ended.code != 0 {
-            return Err(cannot("set up the accounts", &shorten_output(ended.output.trim())));
+            let lacks_qos = ended.output.contains("bad qos");
+            let hint = if lacks_qos { "; a dump has no QOS: put `add qos` and the like above it" } else { "" };
+            let output = shorten_output(ended.output.trim());
+            return Err(cannot("set up the accounts", &format!("{output}{hint}")));
         }
         if !faults.is_empty() {
             let more = faults.len().saturating_sub(FAULTS_SHOWN);
@@ -190,10 +192,8 @@ accounting=$!
 for _ in $(seq 600); do sacctmgr -n list cluster >list.out 2>&1 && break; sleep 0.1; done
 sacctmgr -n list cluster >list.out 2>&1 || fail "slurmdbd: $(tail -n 3 slurmdbd.out) $(tail -n 1 list.out)"
 [ -z "$CLUSTER" ] || sacctmgr -Q -i add cluster "$CLUSTER" >/dev/null
-case $FORM in
-load) sacctmgr -i load script 2>&1 || fail "sacctmgr load: it ended with exit code $?" ;;
-run) sacctmgr -i <script 2>&1 ;;
-esac
+[ ! -s commands ] || sacctmgr -i <commands 2>&1
+[ ! -s dump ] || sacctmgr -i load dump 2>&1 || fail "sacctmgr load: it ended with exit code $?"
 slurmctld -D -c >slurmctld.out 2>&1 &
 controller=$!
 for _ in $(seq 600); do scontrol ping 2>/dev/null | grep -q UP && break; sleep 0.1; done
@@ -205,9 +205,16 @@ kill $database; wait $database
 exit 0
 "#;
 
-/// True for what `sacctmgr dump` writes.
-fn is_dump(script: &str) -> bool {
-    script.lines().any(|line| line.trim_start().starts_with("Cluster - "))
+/// True for a line that `sacctmgr dump` writes.
+fn is_dump_line(line: &str) -> bool {
+    ["Cluster - ", "Parent - ", "Account - ", "User - "].iter().any(|begin| line.trim_start().starts_with(begin))
+}
+
+/// The lines of a script that are of a dump, or else those that are commands; empty if these are comments only.
+fn script_lines(script: &str, of_dump: bool) -> String {
+    let lines: Vec<&str> = script.lines().filter(|line| is_dump_line(line) == of_dump).collect();
+    let has_any = lines.iter().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    if has_any { lines.join("\n") + "\n" } else { String::new() }
 }
 
 /// True if a script makes its cluster itself.
@@ -216,7 +223,7 @@ fn names_cluster(script: &str) -> bool {
         let words: Vec<String> = line.split_whitespace().take(2).map(str::to_lowercase).collect();
         matches!(&words[..], [verb, noun] if ["add", "create"].contains(&verb.as_str()) && noun == "cluster")
     };
-    is_dump(script) || script.lines().any(makes)
+    script.lines().any(|line| is_dump_line(line) || makes(line))
 }
 
 /// Words of sacctmgr about a line that it cannot carry out. A change of nothing is no fault.
@@ -296,10 +303,23 @@ modify qos set priority=3 where name=none
         assert_eq!(names(SCRIPT), "ann bob cid");
         let dump = "Cluster - 'x':Fairshare=1\nParent - 'root'\nUser - 'root':DefaultAccount='root'\nUser - 'u1':Fairshare=2\n";
         assert_eq!(names(dump), "root u1");
-        assert!(is_dump(dump) && names_cluster(dump) && !is_dump(SCRIPT) && names_cluster(SCRIPT));
+        assert!(names_cluster(dump) && names_cluster(SCRIPT) && !names_cluster("add qos low"));
         assert!(!names_cluster("add user ann"));
         let passwd = passwd_text(&users_of_script(dump), "/f");
         assert_eq!(passwd, "root:x:0:0::/f:/bin/bash\nu1:x:20001:20001::/f:/bin/bash\n");
+    }
+
+    #[test]
+    fn commands_stand_above_a_dump() {
+        let script = "# To edit\nadd qos low\nCluster - 'x':QOS='low'\nParent - 'root'\nAccount - 'a'\nUser - 'u1'\n";
+        assert_eq!(script_lines(script, false), "# To edit\nadd qos low\n");
+        assert_eq!(
+            script_lines(script, true),
+            "Cluster - 'x':QOS='low'\nParent - 'root'\nAccount - 'a'\nUser - 'u1'\n"
+        );
+        assert_eq!(script_lines(SCRIPT, false), SCRIPT);
+        assert_eq!(script_lines(SCRIPT, true), "");
+        assert_eq!(script_lines("# Cluster - 'x'\n\nCluster - 'x'\n", false), "", "comments are no commands");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::super::{ExternalClocks, RunContext};
 use super::accounts::{passwd_text, put_state, users_of_script};
 use super::change::UserLines;
 use super::conf::{Conf, Ground};
-use super::controller_log::{ControllerLog, Preemption};
+use super::controller_log::{ControllerLog, LoggedEvent};
 use super::ports::Ports;
 use super::site_conf::SiteFiles;
 use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram, charge_flag};
@@ -383,13 +383,10 @@ impl Cluster {
         Ok(read.lines().map(str::to_owned).collect())
     }
 
-    /// Preemptions since the last call. None are possible unless the conf lets Slurm preempt jobs.
-    pub fn read_preemptions(&mut self) -> Result<Vec<Preemption>, Trouble> {
-        if !self.conf.preempts {
-            return Ok(Vec::new());
-        }
+    /// Events in the log of slurmctld since the last call.
+    pub fn read_log(&mut self) -> Result<Vec<LoggedEvent>, Trouble> {
         self.log
-            .read_preemptions()
+            .read_events()
             .map_err(|error| self.link.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into())
     }
 

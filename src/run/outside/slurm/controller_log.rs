@@ -1,4 +1,5 @@
-//! The log of slurmctld, read while it grows: it alone says why a job has left its nodes.
+//! The log of slurmctld, read while it grows: it alone says why a job has left its nodes, and which of its schedulers
+//! started a job.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,6 +12,14 @@ pub struct ControllerLog {
     file: Option<File>,
     /// A line of which the end has not been read.
     unread: Vec<u8>,
+}
+
+/// Event in the log that concerns the account of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoggedEvent {
+    Preempted(Preemption),
+    /// Backfilling starts the job of this number in Slurm.
+    Backfilled(u32),
 }
 
 /// Fate of a job that another one preempts, by its number in Slurm.
@@ -27,8 +36,8 @@ impl ControllerLog {
         ControllerLog { path, file: None, unread: Vec::new() }
     }
 
-    /// Preemptions that have been logged since the last call, in their order.
-    pub fn read_preemptions(&mut self) -> io::Result<Vec<Preemption>> {
+    /// Events that have been logged since the last call, in their order.
+    pub fn read_events(&mut self) -> io::Result<Vec<LoggedEvent>> {
         if self.file.is_none() {
             self.file = Some(File::open(&self.path)?);
         }
@@ -37,8 +46,20 @@ impl ControllerLog {
         }
         let whole = self.unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.unread.drain(..whole).collect();
-        Ok(String::from_utf8_lossy(&lines).lines().filter_map(parse_preemption).collect())
+        Ok(String::from_utf8_lossy(&lines).lines().filter_map(parse_event).collect())
     }
+}
+
+fn parse_event(line: &str) -> Option<LoggedEvent> {
+    parse_preemption(line).map(LoggedEvent::Preempted).or_else(|| parse_backfill(line).map(LoggedEvent::Backfilled))
+}
+
+/// Number of the job in a line such as `[...] sched/backfill: _start_job: Started JobId=7 in main on n[0-1]`. The number
+/// of a task of a job array follows that of its array in newer releases.
+fn parse_backfill(line: &str) -> Option<u32> {
+    let (_, rest) = line.split_once("backfill: ")?;
+    let (_, job) = rest.split_once("Started JobId=")?;
+    job.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Preemption in a line such as `[2026-01-01T00:08:21.000] preempted JobId=6 has been requeued`. Newer releases name
@@ -64,15 +85,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("slurmctld.log");
         let mut log = ControllerLog::new(path.clone());
-        assert!(log.read_preemptions().is_err());
+        assert!(log.read_events().is_err());
         let mut file = File::create(&path).unwrap();
         file.write_all(b"[x] sched: Allocate JobId=7 NodeList=n1\n[x] preempted JobId=6 has been req").unwrap();
-        assert_eq!(log.read_preemptions().unwrap(), []);
+        assert_eq!(log.read_events().unwrap(), []);
         file.write_all(b"ueued\n[x] preempted JobId=8 has been killed to reclaim resources for JobId=9\n").unwrap();
         file.write_all(b"[x] slurm_job_preempt: preempted JobId=5 had to be killed\n").unwrap();
         file.write_all(b"[x] preempted JobId=4 could not be requeued: no\n").unwrap();
-        let fates = [Preemption::Requeued(6), Preemption::Ended(8), Preemption::Ended(5)];
-        assert_eq!(log.read_preemptions().unwrap(), fates);
-        assert_eq!(log.read_preemptions().unwrap(), []);
+        file.write_all(b"[x] sched/backfill: _start_job: Started JobId=12 in main on n[0-1]\n").unwrap();
+        let events = [
+            LoggedEvent::Preempted(Preemption::Requeued(6)),
+            LoggedEvent::Preempted(Preemption::Ended(8)),
+            LoggedEvent::Preempted(Preemption::Ended(5)),
+            LoggedEvent::Backfilled(12),
+        ];
+        assert_eq!(log.read_events().unwrap(), events);
+        assert_eq!(log.read_events().unwrap(), []);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A job that is lost is submitted again, as another job of Slurm. So a job goes by its number and that of its attempt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::controller_log::Preemption;
+use super::controller_log::{LoggedEvent, Preemption};
 use hansa_sim::grid::{JobId, NodeSet};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::slurm_conf::expand_hosts;
@@ -21,6 +21,8 @@ pub struct Jobs {
     by_number: BTreeMap<u32, (JobId, u32)>,
     /// Fates of jobs that other jobs have preempted, until their scripts report their ends.
     preempted: BTreeMap<JobId, Preemption>,
+    /// Jobs that backfilling starts, until their scripts report it.
+    backfilled: BTreeSet<JobId>,
     /// Time since which nothing has been submitted, started or ended.
     pub quiet_since: Time,
 }
@@ -77,6 +79,7 @@ impl Jobs {
             attempts: BTreeMap::new(),
             by_number: BTreeMap::new(),
             preempted: BTreeMap::new(),
+            backfilled: BTreeSet::new(),
             quiet_since: Time::ZERO,
         }
     }
@@ -84,6 +87,7 @@ impl Jobs {
     /// Adds a job, and returns its name in Slurm.
     pub fn submit(&mut self, now: Time, job: JobId, work: WaitingJob) -> String {
         self.quiet_since = now;
+        self.backfilled.remove(&job);
         self.waiting.insert(job, work);
         self.attempts.entry(job).and_modify(|attempt| *attempt += 1).or_default();
         self.name(job)
@@ -100,14 +104,31 @@ impl Jobs {
         self.by_number.extend(job.map(|job| (number, job)));
     }
 
-    /// Records that another job has preempted a job, which its script is about to report.
-    pub fn record_preemption(&mut self, preemption: Preemption) {
-        let (Preemption::Requeued(number) | Preemption::Ended(number)) = preemption;
-        let Some((job, attempt)) = self.by_number.get(&number).copied() else { return };
-        let is_here = self.waiting.contains_key(&job) || self.running.contains_key(&job);
-        if is_here && self.attempts.get(&job) == Some(&attempt) {
-            self.preempted.insert(job, preemption);
+    /// Records that another job has preempted a job, or that backfilling starts it, which its script is about to report.
+    pub fn record_event(&mut self, event: LoggedEvent) {
+        match event {
+            LoggedEvent::Preempted(preemption) => {
+                let (Preemption::Requeued(number) | Preemption::Ended(number)) = preemption;
+                let job = self.find_number(number);
+                self.preempted.extend(job.map(|job| (job, preemption)));
+            }
+            LoggedEvent::Backfilled(number) => {
+                let job = self.find_number(number);
+                self.backfilled.extend(job);
+            }
         }
+    }
+
+    /// The job whose present attempt has a number in Slurm. None if it is not here.
+    fn find_number(&self, number: u32) -> Option<JobId> {
+        let (job, attempt) = self.by_number.get(&number).copied()?;
+        let is_here = self.waiting.contains_key(&job) || self.running.contains_key(&job);
+        (is_here && self.attempts.get(&job) == Some(&attempt)).then_some(job)
+    }
+
+    /// True if backfilling has started a job, whose script has just reported its start. Forgets it.
+    pub fn take_backfill(&mut self, job: JobId) -> bool {
+        self.backfilled.remove(&job)
     }
 
     /// Removes the jobs that are over although no script has reported their start: Slurm has given them nodes, and has
@@ -357,18 +378,18 @@ mod tests {
         jobs.record_number("j0.0", 7);
         jobs.record_number("j1.0", 8);
         assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1 0"), starts(0, "0-2"));
-        jobs.record_preemption(Preemption::Requeued(7));
-        jobs.record_preemption(Preemption::Ended(9));
+        jobs.record_event(LoggedEvent::Preempted(Preemption::Requeued(7)));
+        jobs.record_event(LoggedEvent::Preempted(Preemption::Ended(9)));
         assert!(jobs.take_unseen().is_empty());
         assert_eq!(jobs.read_report(at(9), "killed j0.0"), Ok(Reported::Requeued(JobId(0))));
         assert_eq!(jobs.waiting_count(), 2);
         assert_eq!(jobs.read_report(at(10), "start j0.0 n[0-1] 2,1 1"), starts(0, "0-2"));
         assert_eq!(jobs.next_kill(), Some(at(70)), "its walltime begins anew");
-        jobs.record_preemption(Preemption::Ended(7));
+        jobs.record_event(LoggedEvent::Preempted(Preemption::Ended(7)));
         assert_eq!(jobs.read_report(at(11), "killed j0.0"), Ok(Reported::Preempted(JobId(0))));
         // One that has ended just before is not to run again, and one that has not begun is over.
         assert_eq!(jobs.read_report(at(12), "start j0.0 n0 2 2"), Ok(Reported::RunsAgain));
-        jobs.record_preemption(Preemption::Ended(8));
+        jobs.record_event(LoggedEvent::Preempted(Preemption::Ended(8)));
         assert_eq!((jobs.take_unseen(), jobs.has_waiting()), (vec![JobId(1)], false));
         assert_eq!(jobs.submit(at(20), JobId(2), work(1)), "j2.0");
         jobs.record_number("j2.0", 10);

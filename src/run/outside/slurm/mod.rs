@@ -221,6 +221,7 @@ impl SlurmSite {
         for (_, event) in happened {
             self.record_event(now, event, &mut orders);
         }
+        self.take_ended(now, &mut actions)?;
         self.take_reports(now, &reports, &mut actions, &mut orders)?;
         while !orders.is_empty() {
             for order in std::mem::take(&mut orders) {
@@ -229,9 +230,7 @@ impl SlurmSite {
                 self.take_reports(now, &reports, &mut actions, &mut orders)?;
             }
         }
-        for ended in self.cluster.take_ended(now.micros() * NANOS_PER_MICRO) {
-            self.check_ended(&ended, &mut actions)?;
-        }
+        self.take_ended(now, &mut actions)?;
         if !actions.is_empty() {
             // Others may react.
             self.undisturbed_until = Time::ZERO;
@@ -293,13 +292,18 @@ impl SlurmSite {
         actions: &mut Vec<SiteAction>,
         orders: &mut Vec<Command>,
     ) -> Result<(), Trouble> {
-        for preemption in self.cluster.read_preemptions()? {
-            self.jobs.record_preemption(preemption);
+        for event in self.cluster.read_log()? {
+            self.jobs.record_event(event);
         }
         for line in reports {
             let name = line.split(' ').nth(1);
             match self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))? {
-                Reported::Starts(job, on) => actions.push(SiteAction::Start { job, on: Some(on) }),
+                Reported::Starts(job, on) => {
+                    actions.push(SiteAction::Start { job, on: Some(on) });
+                    if self.jobs.take_backfill(job) {
+                        actions.push(SiteAction::RecordBackfill { job });
+                    }
+                }
                 Reported::Killed(job) => actions.push(SiteAction::Kill { job }),
                 Reported::Requeued(job) => actions.push(SiteAction::Requeue { job }),
                 Reported::Preempted(job) => actions.push(SiteAction::Preempt { job }),
@@ -343,6 +347,14 @@ impl SlurmSite {
         let user = submitted.and_then(|(job, _)| self.users.user_of(&self.requests.get(job)).map(str::to_owned));
         let order: Vec<&str> = order.iter().map(String::as_str).collect();
         self.cluster.start_as(&order, user.as_deref()).map(drop)
+    }
+
+    /// Checks the commands that have ended.
+    fn take_ended(&mut self, now: Time, actions: &mut Vec<SiteAction>) -> Result<(), Trouble> {
+        for ended in self.cluster.take_ended(now.micros() * NANOS_PER_MICRO) {
+            self.check_ended(&ended, actions)?;
+        }
+        Ok(())
     }
 
     /// Checks the end of a command. A job that Slurm does not take is rejected.

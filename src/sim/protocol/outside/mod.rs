@@ -69,6 +69,10 @@ pub enum SiteAction {
     Preempt {
         job: JobId,
     },
+    /// States that backfilling started a job, which has just been started.
+    RecordBackfill {
+        job: JobId,
+    },
     /// Requests a call at this time, even without events.
     Call {
         at: Time,

@@ -12,7 +12,7 @@ use super::CheckedProgram;
 use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::outside::{Decision, JobEnd, SiteAction, SiteEvent, to_seconds};
-use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
+use crate::protocol::{Declined, Entrust, Message, Recall, Recalled, Record};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Running, SiteOrder, Start, Tasks, left_of};
 use crate::time::{Span, Time};
 
@@ -217,6 +217,12 @@ impl ProgramManager {
             SiteAction::Preempt { job } => {
                 self.leave_nodes(job, "preempts")?;
                 orders.push(SiteOrder::Preempt(only_task(job)));
+            }
+            SiteAction::RecordBackfill { job } => {
+                if !self.running.contains_key(&job) {
+                    return Err(format!("has backfilled job {}, which is not running", job.0));
+                }
+                orders.push(SiteOrder::Log(Record::Backfilled { task: only_task(job) }));
             }
             SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
             SiteAction::Call { at } => {

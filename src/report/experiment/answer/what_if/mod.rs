@@ -8,6 +8,7 @@
 mod page;
 mod recorded;
 mod sentences;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use self::recorded::{RecordedWaits, compare_recorded};
 use self::sentences::{group_sentence, method_sentences, verdict_sentence};
+use self::starts::Starts;
 use super::by_group::{GroupTable, SortedGroups, group_heads, left_out_note, list_groups, quantity_numbers};
 use super::common::{ClusterSum, CommonJobs, JobQuantity, mean_of_clusters};
 use super::log_facts::LogFacts;
@@ -108,6 +110,7 @@ pub struct WhatIfAnswer {
     by_group: Option<NamedTable>,
     work: Option<NamedTable>,
     recorded: Option<RecordedWaits>,
+    starts: Option<Starts>,
     changes: Vec<ChangeFacts>,
     names: Vec<String>,
     groups: Vec<SortedGroups>,
@@ -170,6 +173,7 @@ pub fn answer_what_if(what_if: WhatIf<'_>) -> Option<WhatIfAnswer> {
         waits: waits_table(contest, &common, &sums, phases),
         by_group: group_table(&table, &groups, phases),
         work: work_sums.filter(|_| has_lost_work).map(|sums| work::work_table(contest, sums, Some(&common))),
+        starts: Starts::of(&contest.names, &common, phases),
         recorded: compare_recorded(&outcomes, what_if.facts, phases),
         names: contest.names.clone(),
         name: what_if.name,
@@ -274,11 +278,15 @@ impl WhatIfAnswer {
         if let Some(recorded) = &self.recorded {
             text.push_str(&format!("\n{}", recorded.text()));
         }
+        if let Some(Starts { table, .. }) = &self.starts {
+            text.push_str(&format!("\n{}\n{}", table.title, table.text()));
+        }
         text
     }
 
     pub fn json(&self) -> Value {
-        let tables = std::iter::once(&self.waits).chain(&self.by_group).chain(&self.work);
+        let starts = self.starts.as_ref().map(|starts| &starts.table);
+        let tables = std::iter::once(&self.waits).chain(&self.by_group).chain(&self.work).chain(starts);
         let changes = self.changes.iter().map(
             |change| json!({ "name": change.name, "file": change.file, "about": change.about, "lines": change.lines }),
         );

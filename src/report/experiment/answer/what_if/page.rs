@@ -36,6 +36,9 @@ impl WhatIfAnswer {
         body += table_section(self.by_group.as_ref(), || self.pictures());
         body += table_section(self.work.as_ref(), Html::default);
         body += self.recorded_section();
+        if let Some(starts) = &self.starts {
+            body += table_section(Some(&starts.table), || starts.pictures_html());
+        }
         body += self.changes_section();
         body += footer_html(facts);
         document_html(&format!("{name}: what if"), body)

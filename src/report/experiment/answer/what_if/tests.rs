@@ -21,6 +21,7 @@ fn outcomes(waits: &Waits) -> RunOutcomes {
             ended: Some(started + 600_000_000),
             end: JobEnd::Finished,
             counts: true,
+            backfilled: None,
         }
     };
     let users = vec!["ada".to_owned(), "ben".to_owned()];
