@@ -75,7 +75,9 @@ mod what_if;
 mod when;
 mod why;
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use failure::{EXIT_CODES, Failure};
 
@@ -84,6 +86,20 @@ static VERSION: OnceLock<&str> = OnceLock::new();
 /// Sets the text of `--version`; only the first call has an effect.
 fn set_version(version: &'static str) {
     let _ = VERSION.set(version);
+}
+
+/// Set in a process whose program has all commands, whatever its file is called.
+static HAS_ALL_COMMANDS: AtomicBool = AtomicBool::new(false);
+
+/// The program with all commands: this one, or the program `hansa` beside it or on the path.
+fn main_program() -> std::io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let beside = own.with_file_name("hansa");
+    Ok(match HAS_ALL_COMMANDS.load(Ordering::Relaxed) {
+        true => own,
+        false if beside.is_file() => beside,
+        false => PathBuf::from("hansa"),
+    })
 }
 
 /// Text of `--version`: the release, and the commit if the binary knows it.

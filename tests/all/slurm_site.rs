@@ -161,6 +161,62 @@ fn a_sites_own_slurm_decides_with_its_accounts_devices_and_preemption() {
     }
 }
 
+#[test]
+fn a_cluster_of_64_nodes_passes_a_day_with_two_users_devices_and_preemption() {
+    if !has_accounts() {
+        return;
+    }
+    const HOUR: u32 = 3600;
+    const CORES: u32 = 256;
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("york")).unwrap();
+    let mut jobs = Vec::new();
+    for hour in 0..22 {
+        // Jobs of two or three hours, of an eighth of the cluster; each third one has a GPU.
+        let runtime = HOUR * (2 + hour % 2);
+        jobs.push((60 + HOUR * hour, runtime, 32, "--uid=bob -q low"));
+        if hour % 3 == 0 {
+            jobs.push((90 + HOUR * hour, HOUR, 1, "--uid=bob -q low --gres=gpu:1"));
+        }
+    }
+    let first_wide = jobs.len();
+    for hour in [5, 13, 21] {
+        jobs.push((30 + HOUR * hour, 600, CORES, "--uid=ann -q high"));
+    }
+    let topology = write_site(&scratch, "", &jobs);
+    scratch.file("york/slurm.conf", &CONF.replace("PreemptMode=CANCEL", "PreemptMode=REQUEUE"));
+    scratch.file(
+        "york/nodes.conf",
+        "PartitionName=main Nodes=n[1-60],g[1-4] Default=YES DefMemPerCPU=100 MaxTime=INFINITE State=UP\n\
+         NodeName=DEFAULT CPUs=4 RealMemory=1000 State=UNKNOWN\nNodeName=n[1-60]\nNodeName=g[1-4] Gres=gpu:v100:2\n",
+    );
+    scratch.file(
+        "york/topology.conf",
+        "SwitchName=left Nodes=n[1-32]\nSwitchName=right Nodes=n[33-60],g[1-4]\nSwitchName=top Switches=left,right\n",
+    );
+    let ran = run(&scratch, &topology, "out");
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let table = rows(&scratch.path("out"));
+    let last = table.values().map(|row| row.2).fold(0.0, f64::max);
+    assert!(last > 24.0 * f64::from(HOUR), "{last}");
+    for (number, (arrive, runtime, _, options)) in jobs.iter().enumerate() {
+        let (state, start, end, cores) = &table[&(number as u32)];
+        assert_eq!(state, "COMPLETED_SUCCESSFULLY", "job {number}");
+        assert!(*start >= f64::from(*arrive) && *end >= start + f64::from(*runtime), "job {number}: {start} {end}");
+        if options.contains("gpu") {
+            let on: u32 = cores.parse().unwrap();
+            assert!((240..CORES).contains(&on), "job {number} has a device of core {on}");
+        }
+        if number >= first_wide {
+            // Within the cycles in which Slurm makes room and starts it.
+            assert!(start - f64::from(*arrive) < 180.0, "job {number} waits until {start}");
+        }
+    }
+    let log = fs::read_to_string(scratch.path("out/events.jsonl")).unwrap();
+    assert!(log.matches("\"event\":\"requeued\"").count() >= 6, "jobs of QOS low make room and run again");
+    await_none(&scratch);
+}
+
 /// Starts a Slurm with these accounts and its database in a folder, writes a dump of it, and stops it.
 const DUMPED: &str = r#"
 set -eu

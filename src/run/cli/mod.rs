@@ -6,6 +6,7 @@ mod examples;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::error::{ContextKind, ContextValue};
@@ -31,9 +32,9 @@ use super::resume::Resumable;
 use super::route::{Routing, check_live, run_router, why_irreplaceable};
 use super::sanitize::sanitize_text;
 use super::{
-    Failure, Verbosity, bench, bound, build_runtime, certs, clock, cluster, compare, compose, convert,
-    current_verbosity, err, files, generate, man, out, outside, plan, report, reproduce, set_verbosity, set_version,
-    signals, sweep, tournament, typed_words, validate, what_if, when, why,
+    Failure, HAS_ALL_COMMANDS, Verbosity, bench, bound, build_runtime, certs, clock, cluster, compare, compose,
+    convert, current_verbosity, err, files, generate, man, out, outside, plan, report, reproduce, set_verbosity,
+    set_version, signals, sweep, tournament, typed_words, validate, what_if, when, why,
 };
 use hansa_papers::{dfrs, heft, market, provisioning, reservation};
 use hansa_report::catalog;
@@ -48,6 +49,7 @@ const CONVERSATION: &str = include_str!("../conversation.schema.json");
 /// Entry of the binary `hansa`; `version` is the text of `--version`.
 pub fn hansa_main(version: &'static str) -> ExitCode {
     set_version(version);
+    HAS_ALL_COMMANDS.store(true, Ordering::Relaxed);
     signals::survive_limits();
     signals::leave_on_panic();
     let typed = taking_negatives(with_examples(Hansa::command(), "")).try_get_matches();

@@ -60,7 +60,18 @@ impl<'a> Fields<'a> {
     }
 
     pub fn missing(&self, key: &'static str, expected: &str) {
-        self.diagnostics.add(self.diagnostic(key, format!("missing: expected {expected}")));
+        let diagnostic = self.diagnostic(key, format!("missing: expected {expected}"));
+        self.diagnostics.add(match self.misspelt_key(key) {
+            Some(written) => diagnostic.hint(format!("is `{written}` meant to be it?")),
+            None => diagnostic,
+        });
+    }
+
+    /// The key that has not been read so far and is nearest to a missing one. None if no such key is near.
+    fn misspelt_key(&self, key: &str) -> Option<&'a str> {
+        let asked = self.asked.borrow();
+        let written = self.table.entries.iter().map(|entry| entry.key.as_str());
+        nearest_name(key, written.filter(|written| !asked.contains(written)))
     }
 
     /// An error about a missing key.

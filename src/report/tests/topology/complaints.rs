@@ -78,6 +78,7 @@ const VALUES: &[Fault] = &[
 const WORKLOADS: &[Fault] = &[
     ("source = \"market\"", "source = \"markt\""),
     ("source = \"market\"\n", ""),
+    ("source = \"market\"", "sorce = \"market\""),
     ("source = \"market\"", "source = \"market\"\nusers = [\"alcie\", \"alice\", \"alice\"]"),
     ("source = \"market\"", "source = \"market\"\nusers = []"),
     ("source = \"market\"", "source = \"market\"\nusers = \"alice\""),

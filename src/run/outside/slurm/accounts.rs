@@ -129,6 +129,7 @@ fn build_account_state(
         .and_then(|()| write_private(&dir.path.join("slurmdbd.conf"), &database))
         .and_then(|()| fs::write(dir.path.join("commands"), script_lines(script, false)))
         .and_then(|()| fs::write(dir.path.join("dump"), script_lines(script, true)))
+        .and_then(|()| fs::write(dir.path.join("passwd"), passwd_text(&BTreeSet::new(), &folder)))
         .and_then(|()| fs::write(dir.path.join("setup.sh"), SETUP))
         .and_then(|()| fs::create_dir(dir.path.join("state")))
         .and_then(|()| fs::create_dir(dir.path.join("db")));
@@ -153,7 +154,7 @@ fn build_account_state(
         if ended.code != 0 {
             let lacks_qos = ended.output.contains("bad qos");
             let hint = if lacks_qos { "; a dump has no QOS: put `add qos` and the like above it" } else { "" };
-            let output = shorten_output(ended.output.trim());
+            let output = last_words(&ended.output);
             return Err(cannot("set up the accounts", &format!("{output}{hint}")));
         }
         if !faults.is_empty() {
@@ -165,6 +166,12 @@ fn build_account_state(
         return Ok(clock.into_dir());
     }
     Err(cannot("set up the accounts", &"it takes too long"))
+}
+
+/// The last two lines of an output, of which it is the end that tells why a program failed.
+fn last_words(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    shorten_output(&lines[lines.len().saturating_sub(2)..].join("; "))
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
@@ -193,7 +200,8 @@ for _ in $(seq 600); do sacctmgr -n list cluster >list.out 2>&1 && break; sleep 
 sacctmgr -n list cluster >list.out 2>&1 || fail "slurmdbd: $(tail -n 3 slurmdbd.out) $(tail -n 1 list.out)"
 [ -z "$CLUSTER" ] || sacctmgr -Q -i add cluster "$CLUSTER" >/dev/null
 [ ! -s commands ] || sacctmgr -i <commands 2>&1
-[ ! -s dump ] || sacctmgr -i load dump 2>&1 || fail "sacctmgr load: it ended with exit code $?"
+# Only users of the database may load a dump; it knows root.
+[ ! -s dump ] || HANSA_USERS="$PWD/passwd" sacctmgr -i load dump 2>&1 || fail "sacctmgr load: it ended with exit code $?"
 slurmctld -D -c >slurmctld.out 2>&1 &
 controller=$!
 for _ in $(seq 600); do scontrol ping 2>/dev/null | grep -q UP && break; sleep 0.1; done

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
@@ -162,10 +162,10 @@ impl Cluster {
                 .chain(variables.iter().map(|(name, value)| (*name, value.as_str())))
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect();
-        let hansa =
-            own_program().map_err(|error| format!("{name}: cannot find hansa, which keeps the clock: {error}"))?;
+        let hansa = crate::main_program()
+            .map_err(|error| format!("{name}: cannot find hansa, which keeps the clock: {error}"))?;
         let charge = charge_flag(site.program.slurm.charge);
-        let words = [hansa, "clock".to_owned(), "--driven".to_owned(), charge];
+        let words = [hansa.to_string_lossy().into_owned(), "clock".to_owned(), "--driven".to_owned(), charge];
         let link = ProgramLink::over_pipes(name, &words, STILL, context.stop)?;
         let log = ControllerLog::new(dir.path.join(CONTROLLER_LOG));
         Ok(Cluster {
@@ -500,17 +500,4 @@ pub fn search_path(programs: &str) -> String {
     // Programs are started in a folder of their own.
     let first = std::path::absolute(programs).map(|folder| format!("{}:", folder.display())).unwrap_or_default();
     format!("{first}{usual}:/usr/sbin:/sbin")
-}
-
-/// This program; beside `hansa-site`, the program `hansa`.
-fn own_program() -> std::io::Result<String> {
-    let own = std::env::current_exe()?;
-    let is_hansa = own.file_name().is_some_and(|name| name == "hansa");
-    let beside = own.with_file_name("hansa");
-    let program = match is_hansa {
-        true => own,
-        false if beside.is_file() => beside,
-        false => PathBuf::from("hansa"),
-    };
-    Ok(program.to_string_lossy().into_owned())
 }
