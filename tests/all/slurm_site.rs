@@ -179,10 +179,8 @@ fn a_cluster_of_64_nodes_passes_a_day_with_two_users_devices_and_preemption() {
             jobs.push((90 + HOUR * hour, HOUR, 1, "--uid=bob -q low --gres=gpu:1"));
         }
     }
-    let first_wide = jobs.len();
-    for hour in [5, 13, 21] {
-        jobs.push((30 + HOUR * hour, 600, CORES, "--uid=ann -q high"));
-    }
+    jobs.extend([5, 13, 21].map(|hour| (30 + HOUR * hour, 600, CORES, "--uid=ann -q high")));
+    jobs.sort_unstable();
     let topology = write_site(&scratch, "", &jobs);
     scratch.file("york/slurm.conf", &CONF.replace("PreemptMode=CANCEL", "PreemptMode=REQUEUE"));
     scratch.file(
@@ -199,7 +197,7 @@ fn a_cluster_of_64_nodes_passes_a_day_with_two_users_devices_and_preemption() {
     let table = rows(&scratch.path("out"));
     let last = table.values().map(|row| row.2).fold(0.0, f64::max);
     assert!(last > 24.0 * f64::from(HOUR), "{last}");
-    for (number, (arrive, runtime, _, options)) in jobs.iter().enumerate() {
+    for (number, (arrive, runtime, requested, options)) in jobs.iter().enumerate() {
         let (state, start, end, cores) = &table[&(number as u32)];
         assert_eq!(state, "COMPLETED_SUCCESSFULLY", "job {number}");
         assert!(*start >= f64::from(*arrive) && *end >= start + f64::from(*runtime), "job {number}: {start} {end}");
@@ -207,7 +205,7 @@ fn a_cluster_of_64_nodes_passes_a_day_with_two_users_devices_and_preemption() {
             let on: u32 = cores.parse().unwrap();
             assert!((240..CORES).contains(&on), "job {number} has a device of core {on}");
         }
-        if number >= first_wide {
+        if *requested == CORES {
             // Within the cycles in which Slurm makes room and starts it.
             assert!(start - f64::from(*arrive) < 180.0, "job {number} waits until {start}");
         }
@@ -299,6 +297,7 @@ fn a_dumped_cluster_decides_like_the_dumped_one() {
         (61, 900, 8, "--uid=bob -q low -C plain"),
         // Takes the cores of both, which have a minute to leave them.
         (300, 200, 20, "--uid=ann -q high"),
+        // Refused: it may not have this QOS.
         (400, 100, 1, "--uid=bob -q high"),
     ];
     fs::create_dir(scratch.path("york")).unwrap();
@@ -342,7 +341,7 @@ fn a_dumped_cluster_decides_like_the_dumped_one() {
         assert_eq!((state, cores), (&own.0, &own.3), "job {job}: {expected:?} {found:?}");
         // The phase of Slurm's cycles may differ.
         assert!((start - own.1).abs() < 35.0 || start.is_nan(), "job {job}: {expected:?} {found:?}");
-        assert!((end - own.2).abs() < 35.0, "job {job}: {expected:?} {found:?}");
+        assert!((end - own.2).abs() < 35.0 || start.is_nan(), "job {job}: {expected:?} {found:?}");
     }
     assert!(expected[&2].1 >= 360.0, "the jobs of QOS low have a minute to leave: {expected:?}");
 }
