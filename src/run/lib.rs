@@ -88,7 +88,7 @@ fn set_version(version: &'static str) {
     let _ = VERSION.set(version);
 }
 
-/// Set in a process whose program has all commands, whatever its file is called.
+/// Set in a process whose program has all commands, under any file name.
 static HAS_ALL_COMMANDS: AtomicBool = AtomicBool::new(false);
 
 /// The program with all commands: this one, or the program `hansa` beside it or on the path.

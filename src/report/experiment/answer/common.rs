@@ -146,8 +146,8 @@ pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
     let size = count / filled.len() as f64;
     let pulls: Vec<f64> = filled.iter().map(|(sum, count)| (sum - mean * count) / size).collect();
     // That two clusters agree may be chance.
-    let tells_spread = |within: &f64| filled.len() > 2 || *within > ROUNDING * mean.abs();
-    Some(Estimate { mean, within: half_interval(&pulls).filter(tells_spread), count: count as usize })
+    let has_spread = |within: &f64| filled.len() > 2 || *within > ROUNDING * mean.abs();
+    Some(Estimate { mean, within: half_interval(&pulls).filter(has_spread), count: count as usize })
 }
 
 /// Jobs of one repetition that count and ended in the same way in all runs, in order of submission in the first run,

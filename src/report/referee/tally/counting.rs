@@ -153,8 +153,8 @@ impl JobBook {
         Ok(None)
     }
 
-    /// True if backfilling gave a job its first start, false if the main scheduler did. None if the job has not started,
-    /// or the scheduler of its site does not state it.
+    /// True if backfilling gave a job its first start, false if the main scheduler did. None if the job has not
+    /// started, or the scheduler of its site does not state it.
     pub fn is_backfilled(&self, row: &JobRow) -> Option<bool> {
         let task = row.tasks.first().filter(|task| task.start.is_some())?;
         let site = &self.sites[task.site? as usize];

@@ -54,8 +54,7 @@ fn parse_event(line: &str) -> Option<LoggedEvent> {
     parse_preemption(line).map(LoggedEvent::Preempted).or_else(|| parse_backfill(line).map(LoggedEvent::Backfilled))
 }
 
-/// Number of the job in a line such as `[...] sched/backfill: _start_job: Started JobId=7 in main on n[0-1]`. The number
-/// of a task of a job array follows that of its array in newer releases.
+/// Number of the job in a line such as `[...] sched/backfill: _start_job: Started JobId=7 in main on n[0-1]`.
 fn parse_backfill(line: &str) -> Option<u32> {
     let (_, rest) = line.split_once("backfill: ")?;
     let (_, job) = rest.split_once("Started JobId=")?;

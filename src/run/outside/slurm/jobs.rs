@@ -104,7 +104,7 @@ impl Jobs {
         self.by_number.extend(job.map(|job| (number, job)));
     }
 
-    /// Records that another job has preempted a job, or that backfilling starts it, which its script is about to report.
+    /// Records that another job has preempted a job, or that backfilling starts it. Its script is about to report it.
     pub fn record_event(&mut self, event: LoggedEvent) {
         match event {
             LoggedEvent::Preempted(preemption) => {
