@@ -160,8 +160,10 @@ impl Swept {
     /// Facts on a page: its origin, and the file with its numbers.
     pub fn page_facts(&self, path: &str, numbers: &str) -> [String; 2] {
         let runs = format_counted(self.rows.len() as u64, "run");
+        let topology = &self.experiment.topology;
+        let on = if path == topology { String::new() } else { format!(" on {topology}") };
         [
-            format!("Of {path} on {}: {runs}.", self.experiment.topology),
+            format!("Of {path}{on}: {runs}."),
             format!("{RUNS} has one row per run, with its digest; {numbers} has all numbers of this page."),
         ]
     }

@@ -116,7 +116,7 @@ fn make_phases(options: &WhatIfOptions, loaded: &Loaded) -> Result<Vec<NamedSett
     }
     let mut phases = Vec::new();
     for phase in 0..count {
-        let later = Span::from_micros(options.cycle.micros() * phase / count);
+        let later = phase_delay(options.cycle, phase);
         let mut settings = Vec::new();
         for (index, delay) in delays.iter().enumerate().filter(|_| phase > 0) {
             let text = format!("workload.{index}.delay=\"{}\"", *delay + later);
@@ -126,6 +126,36 @@ fn make_phases(options: &WhatIfOptions, loaded: &Loaded) -> Result<Vec<NamedSett
         phases.push((label, settings));
     }
     Ok(phases)
+}
+
+/// Delay of a phase: a part of the cycle by the golden ratio, in thousandths. Any number of phases from the first on is
+/// spread evenly over the cycle and over each whole part of it, so that none repeats a phase of a shorter cycle; and
+/// more phases keep the earlier ones.
+fn phase_delay(cycle: Span, phase: u64) -> Span {
+    const GOLDEN_THOUSANDTHS: u64 = 618;
+    Span::from_micros(cycle.micros() / 1000 * (phase * GOLDEN_THOUSANDTHS % 1000))
+}
+
+/// Name of the first variant under which no job ended in the first phase. None if some ended under each.
+fn idle_variant(contest: &Contest<'_>) -> Option<String> {
+    let runs = contest.repetitions.first()?;
+    let has_end = |run: &Option<ContestRun<'_>>| {
+        let outcomes = run.as_ref().and_then(|run| run.outcomes);
+        outcomes.is_none_or(|outcomes| outcomes.jobs.iter().any(|job| job.ended.is_some()))
+    };
+    let idle = runs.iter().position(|run| !has_end(run))?;
+    contest.names.get(idle).cloned()
+}
+
+/// The settings of the command, for the foot of the page. None if there are none.
+fn setting_facts(options: &WhatIfOptions) -> Option<String> {
+    let settings: Vec<String> = options
+        .overrides
+        .iter()
+        .map(|setting| setting.parts())
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    (!settings.is_empty()).then(|| format!("All runs with {}.", settings.join(", ")))
 }
 
 /// Answers the question of a complete sweep, prints the answer and writes the page.
@@ -150,19 +180,48 @@ fn publish_answer(
     let facts = LogFacts::of_topology(&loaded.topology);
     let changes: Vec<ChangeFacts> = changes.into_iter().map(Change::into_facts).collect();
     let what_if = WhatIf { name: loaded.topology.name.clone(), contest, digests, facts: &facts, changes };
+    let idle = idle_variant(&what_if.contest);
     let Some(answer) = answer_what_if(what_if) else {
-        return Err(Failure::Input(format!(
-            "{}: no job ended in the same way in all runs, or the jobs of some runs are not kept (--fresh makes these \
-             again)",
-            swept.out.display()
-        )));
+        let out = swept.out.display();
+        return Err(Failure::Input(match idle {
+            Some(name) => format!(
+                "{out}: no job ended under {name}, so there are no waits to compare: the warnings of its runs say why"
+            ),
+            None => format!(
+                "{out}: no job ended in the same way in all runs, or the jobs of some runs are not kept (--fresh makes \
+                 these again)"
+            ),
+        }));
     };
     let json = pretty_json(&answer.json());
     replace_file(&swept.out.join(ANSWER), &json)?;
     let page = swept.out.join(WHAT_IF_PAGE);
-    replace_file(&page, answer.page(&swept.page_facts(&options.topology, ANSWER)))?;
+    let mut facts = swept.page_facts(&options.topology, ANSWER).to_vec();
+    facts.extend(setting_facts(options));
+    replace_file(&page, answer.page(&facts))?;
     if options.json {
         return super::out::always(&String::from_utf8_lossy(&json));
     }
     super::out::unless_quiet(&format!("{}\n{}: the page\n", answer.text(), page.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_are_spread_over_a_cycle_and_its_parts() {
+        let cycle = Span::from_secs(60);
+        for parts in [1, 2, 3, 4, 5] {
+            let part = cycle.micros() / parts;
+            for count in [2u64, 3, 5, 10, 20] {
+                let mut places: Vec<u64> = (0..count).map(|phase| phase_delay(cycle, phase).micros() % part).collect();
+                places.sort_unstable();
+                let first = places[0] + part;
+                let gaps = places.iter().skip(1).copied().chain([first]).zip(&places).map(|(next, place)| next - place);
+                let widest = gaps.max().unwrap();
+                assert!(2 * count * widest <= 7 * part, "{count} phases leave {widest} of a cycle of {part}");
+            }
+        }
+    }
 }

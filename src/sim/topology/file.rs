@@ -342,7 +342,14 @@ pub fn fill_slurm_cores(root: &mut Table, path: &str, library: &mut Library<'_, 
             }
         });
         match (cores, site.get("cores")) {
-            (Err(wrong), _) => library.diagnostics.add(Diagnostic::new(location, key, wrong)),
+            (Err(wrong), written) => {
+                let has_cores = written.is_some();
+                library.diagnostics.add(Diagnostic::new(location, key, wrong));
+                if !has_cores {
+                    // There is no second error about them.
+                    site.set(make_cores(location, 1));
+                }
+            }
             (Ok(cores), Some(WrittenNode { location, value: Value::Integer(written) }))
                 if *written != i128::from(cores) =>
             {
@@ -350,13 +357,14 @@ pub fn fill_slurm_cores(root: &mut Table, path: &str, library: &mut Library<'_, 
                 library.diagnostics.add(Diagnostic::new(*location, format!("site.{number}.cores"), message));
             }
             (Ok(_), Some(_)) => {}
-            (Ok(cores), None) => site.set(Keyed {
-                key: "cores".to_owned(),
-                key_location: location,
-                node: WrittenNode { location, value: Value::Integer(cores.into()) },
-            }),
+            (Ok(cores), None) => site.set(make_cores(location, cores)),
         }
     }
+}
+
+fn make_cores(location: Location, cores: u32) -> Keyed {
+    let node = WrittenNode { location, value: Value::Integer(cores.into()) };
+    Keyed { key: "cores".to_owned(), key_location: location, node }
 }
 
 /// Locations of the commands of external programs, by key; `root` must be expanded.

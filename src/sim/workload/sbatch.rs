@@ -414,6 +414,18 @@ impl JobRequests {
         at.map(|at| &self.lists[at]).map_or(JobRequest::default(), |(first, list)| list.get(job.0 - first))
     }
 
+    /// The job as results name it: by its number in a log, or by that in the run. O(log workloads).
+    pub fn describe_job(&self, job: JobId) -> String {
+        let at = self.lists.partition_point(|(first, _)| *first <= job.0).saturating_sub(1);
+        let number = match self.lists.get(at) {
+            Some((first, RequestList::Log { jobs, .. })) => jobs.get((job.0 - first) as usize).map(|job| job.number),
+            _ => None,
+        };
+        let number = number.unwrap_or(job.0.into());
+        let workload = if self.lists.len() > 1 { format!(" of workload {}", at + 1) } else { String::new() };
+        format!("job {number}{workload}")
+    }
+
     /// Number of jobs of each user of a log or of an option `--uid`.
     pub fn count_users(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();

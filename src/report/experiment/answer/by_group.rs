@@ -10,10 +10,10 @@ use crate::experiment::job_classes::{cores_class, run_time_class};
 use crate::experiment::statistics::Estimate;
 use hansa_sim::numerals::{format_count, format_counted};
 
-/// Least number of jobs of a group.
+/// Least number of jobs of a group, unless the table is complete.
 const JOBS_MIN: usize = 10;
 
-/// Most users, and most accounts: those with most jobs.
+/// Most users, and most accounts: those with most jobs. The rest is one group of a complete table.
 const NAMES_MAX: usize = 8;
 
 /// Microseconds of a day and of a group of hours.
@@ -91,6 +91,23 @@ impl GroupSums {
         }
     }
 
+    /// All of these groups as one. None if there are none.
+    fn merge(groups: &[GroupSums]) -> Option<GroupSums> {
+        let (first, rest) = groups.split_first()?;
+        let mut merged = first.clone();
+        for group in rest {
+            merged.jobs += group.jobs;
+            let pairs = merged.own.iter_mut().zip(&group.own).chain(merged.apart.iter_mut().zip(&group.apart));
+            for (sum, other) in pairs.flat_map(|(sums, others)| sums.iter_mut().zip(others)) {
+                *sum = (sum.0 + other.0, sum.1 + other.1);
+            }
+        }
+        if !rest.is_empty() {
+            merged.label = format!("{} others", groups.len());
+        }
+        Some(merged)
+    }
+
     /// Mean of a contender.
     pub fn own_mean(&self, contender: usize) -> Option<Estimate> {
         mean_of_clusters(&self.own[contender])
@@ -138,12 +155,20 @@ impl Dimension {
         let all = groups.len();
         let mut groups: Vec<GroupSums> = groups.into_values().collect();
         groups.iter_mut().for_each(|group| group.jobs /= table.repeats);
-        groups.retain(|group| group.jobs >= JOBS_MIN);
+        let least = if table.is_complete { 0 } else { JOBS_MIN };
+        groups.retain(|group| group.jobs >= least);
+        let mut merged = 0;
         if self.by_size {
             groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
-            groups.truncate(NAMES_MAX);
+            let others = groups.split_off(groups.len().min(NAMES_MAX));
+            if table.is_complete
+                && let Some(rest) = GroupSums::merge(&others)
+            {
+                merged = others.len() - 1;
+                groups.push(rest);
+            }
         }
-        let left_out = all - groups.len();
+        let left_out = all - groups.len() - merged;
         (all > 1 && !groups.is_empty()).then_some((groups, left_out))
     }
 }
@@ -159,6 +184,8 @@ pub(super) struct GroupTable<'a> {
     pub numbers: &'a JobNumbers<'a>,
     /// Number of clusters that have the same jobs, which count once; 1 if each cluster has jobs of its own.
     pub repeats: usize,
+    /// True if no group is left out, however few jobs it has.
+    pub is_complete: bool,
 }
 
 /// Number of a job for each contender; None where it has none.
@@ -256,4 +283,25 @@ pub(super) fn left_out_note(all: &[SortedGroups]) -> Option<String> {
     (!left_out.is_empty()).then(|| {
         format!("Not shown: {} (less than {JOBS_MIN} jobs, or beyond the {NAMES_MAX} with most).", left_out.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_are_merged_have_the_sums_of_all() {
+        let group = |waits: [f64; 2]| {
+            let mut group = GroupSums::new("ada".to_owned(), 2, 2);
+            group.add(0, &waits.map(Some), 0);
+            group.add(1, &[Some(waits[0]), None], 0);
+            group
+        };
+        let merged = GroupSums::merge(&[group([1.0, 4.0]), group([3.0, 8.0])]).unwrap();
+        assert_eq!((merged.label.as_str(), merged.jobs), ("2 others", 4));
+        assert_eq!(merged.own, [[(4.0, 2.0), (4.0, 2.0)], [(12.0, 2.0), (0.0, 0.0)]]);
+        assert_eq!(merged.apart[1], [(8.0, 2.0), (0.0, 0.0)]);
+        assert!(GroupSums::merge(&[]).is_none());
+        assert_eq!(GroupSums::merge(&[group([1.0, 4.0])]).unwrap().label, "ada");
+    }
 }

@@ -42,6 +42,8 @@ pub(super) struct CommonJobs<'a> {
     pub clusters: Vec<Vec<CommonJob<'a>>>,
     /// Jobs that count and ended in some run of a repetition, but not in the same way in all.
     pub others: u64,
+    /// Jobs that count and ended in no run of a repetition.
+    pub never_ended: u64,
     /// True if the clusters are parts of a single repetition.
     pub are_parts: bool,
 }
@@ -87,17 +89,19 @@ impl<'a> CommonJobs<'a> {
     pub fn of(repetitions: &[Vec<&'a RunOutcomes>]) -> Option<CommonJobs<'a>> {
         let mut clusters = Vec::new();
         let mut others = 0;
+        let mut never_ended = 0;
         for runs in repetitions {
-            let (common, left_out) = match_jobs(runs)?;
-            others += left_out;
-            clusters.push(common);
+            let matched = match_jobs(runs)?;
+            others += matched.others;
+            never_ended += matched.never_ended;
+            clusters.push(matched.common);
         }
         let are_parts = clusters.len() == 1;
         if are_parts {
             clusters = in_parts(clusters.remove(0));
         }
         let has_jobs = clusters.iter().any(|jobs| !jobs.is_empty());
-        has_jobs.then_some(CommonJobs { clusters, others, are_parts })
+        has_jobs.then_some(CommonJobs { clusters, others, never_ended, are_parts })
     }
 
     /// All jobs in one cluster, if they are parts of a single repetition: means without intervals.
@@ -150,9 +154,17 @@ pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
     Some(Estimate { mean, within: half_interval(&pulls).filter(has_spread), count: count as usize })
 }
 
-/// Jobs of one repetition that count and ended in the same way in all runs, in order of submission in the first run,
-/// and the number of others that ended in some run.
-fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)> {
+/// The jobs of one repetition that count.
+struct MatchedJobs<'a> {
+    /// Jobs that ended in the same way in all runs, in order of submission in the first run.
+    common: Vec<CommonJob<'a>>,
+    /// Number of others that ended in some run.
+    others: u64,
+    never_ended: u64,
+}
+
+/// Matches the jobs of one repetition. None if the runs do not have the same jobs.
+fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<MatchedJobs<'a>> {
     let (&first, rest) = runs.split_first()?;
     let by_log = runs.iter().all(|run| has_unique_numbers(run));
     let tables: Vec<BTreeMap<JobKey, &JobOutcome>> =
@@ -161,6 +173,7 @@ fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)>
     let mut matched = 0u64;
     let mut unlike = 0u64;
     let mut others = 0u64;
+    let mut never_ended = 0u64;
     for job in &first.jobs {
         let found: Vec<&JobOutcome> =
             tables.iter().filter_map(|table| table.get(&match_key(job, by_log)).copied()).collect();
@@ -176,11 +189,13 @@ fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)>
             common.push(CommonJob { outcomes, run: first, run_time });
         } else if job.ended.is_some() || found.iter().any(|other| other.ended.is_some()) {
             others += 1;
+        } else {
+            never_ended += 1;
         }
     }
     common.sort_by_key(|job| (job.outcomes[0].submitted, job.outcomes[0].run));
     let same_jobs = matched > 0 && unlike * 2 <= matched;
-    same_jobs.then_some((common, others))
+    same_jobs.then_some(MatchedJobs { common, others, never_ended })
 }
 
 fn match_key(job: &JobOutcome, by_log: bool) -> (u32, u64) {

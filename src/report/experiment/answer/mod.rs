@@ -292,7 +292,8 @@ pub fn make_answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, No
             let facts = &LogFacts::default();
             let names = &contest.names;
             let reference = contest.reference;
-            GroupTable { names, reference, jobs, facts, numbers: &numbers, repeats: 1 }.table(quantity)
+            GroupTable { names, reference, jobs, facts, numbers: &numbers, repeats: 1, is_complete: false }
+                .table(quantity)
         }),
     })
 }

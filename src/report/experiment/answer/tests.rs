@@ -175,7 +175,8 @@ proptest! {
         let names = &contest.names;
         let numbers = quantity_numbers(JobQuantity::Turnaround, contenders);
         let facts = &LogFacts::default();
-        let groups = GroupTable { names, reference: 0, jobs: &common, facts, numbers: &numbers, repeats: 1 };
+        let groups =
+            GroupTable { names, reference: 0, jobs: &common, facts, numbers: &numbers, repeats: 1, is_complete: false };
         let Some(table) = groups.table(JobQuantity::Turnaround) else { return Ok(()) };
         for row in table.rows.iter().filter(|row| row[0].text == "cores" && row[1].text == "17 to 64") {
             for contender in 0..contenders {

@@ -110,7 +110,7 @@ fn difference_in_words(contest: &Contest<'_>, sums: &[WorkSums], common: Option<
     let causes: [WorkColumn; 6] = [
         ("killed at their walltime", |sum| sum.jobs.killed),
         ("preempted", |sum| sum.jobs.preempted),
-        ("given up or taken back", |sum| sum.jobs.removed),
+        ("rejected by their sites, given up or taken back", |sum| sum.jobs.removed),
         ("refused", |sum| sum.jobs.refused),
         ("unfinished", |sum| sum.jobs.unfinished),
         ("not submitted", |sum| sum.not_submitted),
@@ -147,7 +147,7 @@ pub(super) fn work_table(contest: &Contest<'_>, sums: &[WorkSums], common: Optio
         ("finished", |sum| sum.jobs.finished),
         ("killed", |sum| sum.jobs.killed),
         ("preempted", |sum| sum.jobs.preempted),
-        ("given up", |sum| sum.jobs.removed),
+        ("rejected or given up", |sum| sum.jobs.removed),
         ("refused", |sum| sum.jobs.refused),
         ("unfinished", |sum| sum.jobs.unfinished),
         ("not submitted", |sum| sum.not_submitted),

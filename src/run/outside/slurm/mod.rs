@@ -98,6 +98,7 @@ pub fn greet_slurm(context: &RunContext<'_>, begun: BegunSlurm) -> Result<Extern
         users,
         fault: context.fault.clone(),
         undisturbed_until: Time::ZERO,
+        rejected: 0,
     });
     Ok(Box::new(decider))
 }
@@ -210,7 +211,13 @@ struct SlurmSite {
     fault: ProgramFault,
     /// Time before which Slurm gets no order.
     undisturbed_until: Time,
+    /// Number of jobs that Slurm has not taken.
+    rejected: u64,
 }
+
+/// Rejected jobs that are named, and the one at which a warning says that there are more.
+const REJECTIONS_SHOWN: u64 = 5;
+const REJECTIONS_NOTED: u64 = REJECTIONS_SHOWN + 1;
 
 impl SlurmSite {
     fn request_decision(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Decision, Trouble> {
@@ -368,7 +375,7 @@ impl SlurmSite {
         let output = shorten_output(ended.output.trim());
         match refused.filter(|job| self.jobs.withdraw(*job)) {
             Some(job) => {
-                err::warning(&self.cluster.fault_text(&format!("rejects job {}: {output}", job.0)));
+                self.warn_of_rejection(job, ended.output.trim());
                 actions.push(SiteAction::Reject { job });
                 Ok(())
             }
@@ -376,6 +383,22 @@ impl SlurmSite {
                 .cluster
                 .fault_text(&format!("fails at `{command}` (exit code {}): {output}", ended.code))
                 .into()),
+        }
+    }
+
+    /// Warns of a job that Slurm does not take; of very many, only of the first ones.
+    fn warn_of_rejection(&mut self, job: JobId, output: &str) {
+        self.rejected += 1;
+        match self.rejected {
+            1..=REJECTIONS_SHOWN => {
+                let job = self.requests.describe_job(job);
+                let words = shorten_output(&output.lines().map(str::trim).collect::<Vec<_>>().join("; "));
+                err::warning(&self.cluster.fault_text(&format!("rejects {job}: {words}")));
+            }
+            REJECTIONS_NOTED => {
+                err::warning(&self.cluster.fault_text("rejects more jobs, which jobs.csv lists without a start"));
+            }
+            _ => {}
         }
     }
 

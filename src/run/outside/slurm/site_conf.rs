@@ -271,6 +271,14 @@ fn without_parts(line: &ConfLine, keys: &[&str]) -> Option<String> {
     (kept.len() < line.text.split_whitespace().count()).then(|| kept.join(" "))
 }
 
+/// Reason for which a conf beside a site's own files may not have a key.
+fn own_key_reason(key: &str) -> &'static str {
+    match key.starts_with("Node") {
+        true => "the nodes are those of the site's own files; to try others, change a copy of the folder",
+        false => "Hansa sets it",
+    }
+}
+
 impl Conf {
     /// The conf of a site with files of its own, with its differences from these files.
     pub fn of_site(files: &SiteFiles, user: &UserLines, ground: &Ground<'_>) -> Result<(Conf, Vec<Change>), String> {
@@ -280,7 +288,7 @@ impl Conf {
                 return Err(format!("{}: leave Include out beside a folder of the site's files", line.place()));
             }
             if let Some(ours) = OURS.iter().find(|ours| line.has_key(ours)) {
-                return Err(format!("{}: leave {ours} out, as Hansa sets it", line.place()));
+                return Err(format!("{}: leave {ours} out: {}", line.place(), own_key_reason(ours)));
             }
         }
         let mut lines = Lines::default();
@@ -502,7 +510,10 @@ NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
         assert!(!conf.text.contains("partition_prio") && conf.text.contains("\nSlurmUser=root\n"), "{}", conf.text);
         assert!(conf.text.contains("\nAccountingStoragePort=105\n"), "{}", conf.text);
         let refused = Conf::of_site(&files(true), &user_lines("\nnodename=x\n"), &GROUND).map(|_| ()).unwrap_err();
-        assert_eq!(refused, "extra.conf line 2: leave NodeName out, as Hansa sets it");
+        assert_eq!(
+            refused,
+            "extra.conf line 2: leave NodeName out: the nodes are those of the site's own files; to try others, change a copy of the folder"
+        );
     }
 
     #[test]

@@ -150,6 +150,7 @@ pub fn answer_what_if(what_if: WhatIf<'_>) -> Option<WhatIfAnswer> {
         facts: what_if.facts,
         numbers: &numbers,
         repeats: phases.repeats(),
+        is_complete: true,
     };
     let groups = table.sort_all();
     let mut verdicts = Vec::new();
@@ -165,6 +166,7 @@ pub fn answer_what_if(what_if: WhatIf<'_>) -> Option<WhatIfAnswer> {
     let work_sums = work_sums.as_deref();
     let mut warnings = work_sums.map_or_else(Vec::new, |sums| work::work_warnings(contest, sums, Some(&common)));
     warnings.extend(uncommon_note(&common));
+    warnings.extend(never_ended_note(&common, phases));
     let has_lost_work = work_sums.is_some_and(work::work_differs);
     Some(WhatIfAnswer {
         verdicts,
@@ -188,6 +190,18 @@ fn uncommon_note(common: &CommonJobs<'_>) -> Option<String> {
         format!(
             "{} ended in some runs only, or were killed in some only, and count in no mean here.",
             format_counted(common.others, "job")
+        )
+    })
+}
+
+/// Sentence about jobs that ended in no run. None if there are none.
+fn never_ended_note(common: &CommonJobs<'_>, phases: Phases) -> Option<String> {
+    let jobs = common.never_ended / phases.repeats() as u64;
+    (jobs > 0).then(|| {
+        format!(
+            "{} ended in no run, as sites rejected them or the runs ended before, and count in no mean here: the warnings \
+             of the runs name them.",
+            format_counted(jobs, "job")
         )
     })
 }

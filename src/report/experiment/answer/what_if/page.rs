@@ -14,6 +14,9 @@ use crate::markup::{Html, html};
 /// Number of colours of lines and dots in the style sheet.
 const COLOURS: usize = 8;
 
+const NO_RECORDED_WAITS: &str = "The jobs come without recorded waits, so nothing shows here how near the baseline is to the system that it stands \
+     for. The grid is empty when the first job arrives.";
+
 impl WhatIfAnswer {
     /// The page; `facts` name the files that it is made of.
     pub fn page(&self, facts: &[String]) -> String {
@@ -89,7 +92,12 @@ impl WhatIfAnswer {
     }
 
     fn recorded_section(&self) -> Html {
-        let Some(recorded) = &self.recorded else { return Html::default() };
+        let Some(recorded) = &self.recorded else {
+            return html!(
+                "<section><h2>How far to believe it</h2>\n<p>{NO_RECORDED_WAITS}</p>\n</section>\n",
+                NO_RECORDED_WAITS
+            );
+        };
         let mut html = html!("<section><h2>How far to believe it</h2>\n");
         html += recorded.sentences.iter().map(|sentence| html!("<p>{sentence}</p>\n", sentence)).collect();
         html += recorded.table.as_ref().map_or_else(Html::default, NamedTable::html);

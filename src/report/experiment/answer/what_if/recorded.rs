@@ -101,8 +101,15 @@ fn recorded_table(common: &CommonJobs<'_>, facts: &LogFacts, phases: Phases) -> 
         Some((then, here)) => vec![Some(then), Some(here)],
         None => vec![None, None],
     };
-    let table =
-        GroupTable { names: &names, reference: 0, jobs: common, facts, numbers: &numbers, repeats: phases.repeats() };
+    let table = GroupTable {
+        names: &names,
+        reference: 0,
+        jobs: common,
+        facts,
+        numbers: &numbers,
+        repeats: phases.repeats(),
+        is_complete: true,
+    };
     let groups = table.sort_all();
     let rows = list_groups(&groups, |group| {
         let then = Estimate { within: None, ..group.own_mean(0)? };

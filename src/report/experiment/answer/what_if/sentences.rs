@@ -64,6 +64,9 @@ pub(super) fn group_sentence(groups: &[SortedGroups], contender: usize) -> Optio
     Some(format!("By {name}, jobs wait: {}.", list_names(&listed)))
 }
 
+/// Number of phases below which intervals are called rough.
+const PHASES_ENOUGH: usize = 5;
+
 /// Basis of the numbers: jobs, phases and intervals.
 pub(super) fn method_sentences(phases: Phases, common: &CommonJobs<'_>) -> Vec<String> {
     let jobs = format_count(common.count() / phases.repeats() as u64);
@@ -88,5 +91,14 @@ pub(super) fn method_sentences(phases: Phases, common: &CommonJobs<'_>) -> Vec<S
              difference is known to be more than chance."
         ),
     };
-    vec![basis]
+    let mut sentences = vec![basis];
+    if let Phases::Differ(count) = phases
+        && count < PHASES_ENOUGH
+    {
+        sentences.push(format!(
+            "With {count} phases only, means and intervals are rough: more (--phases 10) may show others. The runs that are \
+             there stay."
+        ));
+    }
+    sentences
 }

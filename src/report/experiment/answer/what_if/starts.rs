@@ -32,6 +32,8 @@ struct StartPicture {
     change: String,
     window: Window,
     longest: f64,
+    /// Submission of each job that has a wait in both runs, with these waits.
+    pairs: Vec<(Time, f64, f64)>,
     /// Submission and wait of each job, for each series.
     series: Vec<StartSeries>,
 }
@@ -161,7 +163,13 @@ impl StartPicture {
             series.push(StartSeries { name, dots: Vec::new() });
         }
         let mut longest = WAIT_MIN;
+        let mut pairs = Vec::new();
         for job in jobs {
+            let drawn =
+                [0, contender].map(|run| job.outcomes[run]).map(|job| job.wait().filter(|_| job.backfilled.is_some()));
+            if let [Some(before), Some(after)] = drawn {
+                pairs.push((Time::from_micros(job.outcomes[0].submitted), before, after));
+            }
             for (place, run) in [0, contender].into_iter().enumerate() {
                 let outcome = job.outcomes[run];
                 let (Some(is_backfilled), Some(wait)) = (outcome.backfilled, outcome.wait()) else { continue };
@@ -174,13 +182,23 @@ impl StartPicture {
         let from = times().min()?;
         let to = times().max()?.max(from + Span::from_secs(1));
         let window = Window::new(from, to);
-        Some(StartPicture { change: names[contender].clone(), window, longest, series })
+        Some(StartPicture { change: names[contender].clone(), window, longest, pairs, series })
     }
 
     fn html(&self, number: usize) -> Html {
         let values = Axis::logarithmic(WAIT_MIN, self.longest.max(10.0 * WAIT_MIN));
         let scale = Scale { values, ..Scale::new(1.0, HEIGHT) };
         let mut body = scale.axis("wait, s (logarithmic)");
+        let mut pairs = String::new();
+        for (submitted, before, after) in &self.pairs {
+            let x = format_coord(self.window.x(*submitted));
+            let from = format_coord(scale.y(*before));
+            let to = format_coord(scale.y(*after));
+            if from != to {
+                let _ = write!(pairs, "M{x} {from}V{to}");
+            }
+        }
+        body += html!("<path class=\"pairs\" d=\"{pairs}\"/>\n", pairs);
         for (colour, one) in self.series.iter().enumerate() {
             let mut path = String::new();
             for (submitted, wait) in &one.dots {
@@ -200,8 +218,7 @@ impl StartPicture {
             id: &format!("starts-{number}"),
             title: &format!("Waits under {}, and in the baseline", self.change),
             desc: format!("Wait of each job over its submission, in the baseline and under {}.", self.change),
-            note: "A dot is a job at its submission. Its dots in both runs are above each other: their distance is the change of \
-                   its wait. Waits below a second are at the bottom. Of several phases, the first one."
+            note: "A dot is a job at its submission; a line connects its dots in both runs if its wait changes. Waits below a second are at the bottom. Of several phases, the first one."
                 .to_owned(),
             legend: legend.collect(),
             height: HEIGHT,

@@ -105,3 +105,48 @@ fn percentiles_are_those_of_each_phase() {
     // Of 1 to 40: 20, 38 and 40; the means over both phases are 50 more.
     assert_eq!(numbers, [70.0, 88.0, 90.0]);
 }
+
+#[test]
+fn groups_of_few_jobs_are_shown() {
+    let few = |odd: u64| vec![300, odd, 300, odd];
+    let phases = [vec![few(10), few(500)], vec![few(12), few(520)], vec![few(11), few(530)]];
+    let answer = answer(&phases);
+    let groups = answer.by_group.as_ref().unwrap();
+    let row = groups.rows.iter().find(|row| row[0].text == "cores" && row[1].text.starts_with('2')).unwrap();
+    assert_eq!((row[2].number, row[4].mark), (Some(2.0), Mark::Worse), "{row:?}");
+    assert!(!groups.notes.iter().any(|note| note.contains("Not shown")), "{:?}", groups.notes);
+    assert!(answer.method[1].starts_with("With 3 phases only"), "{:?}", answer.method);
+}
+
+#[test]
+fn two_phases_that_agree_are_no_evidence() {
+    let answer = answer(&[vec![waits(10, 10), waits(30, 10)], vec![waits(20, 10), waits(40, 10)]]);
+    let row = &answer.waits.rows[1];
+    assert_eq!((row[2].number, row[2].within, row[2].mark), (Some(10.0), None, Mark::Plain), "{row:?}");
+}
+
+#[test]
+fn jobs_that_end_in_no_run_are_counted() {
+    let mut with = outcomes(&waits(10, 20));
+    with.jobs.truncate(30);
+    for job in &mut with.jobs[..3] {
+        (job.started, job.ended, job.end) = (None, None, JobEnd::Removed);
+    }
+    let run = || Some(ContestRun { metrics: Vec::new(), work: None, outcomes: Some(&with) });
+    let contest = Contest {
+        names: vec!["baseline".to_owned(), "change".to_owned()],
+        reference: 0,
+        one: "variant",
+        repetition: "phase",
+        repetitions: vec![vec![run(), run()]],
+    };
+    let facts = LogFacts::default();
+    let digests = vec![vec!["a".to_owned(), "b".to_owned()]];
+    let what_if = WhatIf { name: "x".to_owned(), contest, digests, facts: &facts, changes: Vec::new() };
+    let answer = answer_what_if(what_if).unwrap();
+    assert!(
+        answer.warnings.iter().any(|warning| warning.starts_with("3 jobs ended in no run")),
+        "{:?}",
+        answer.warnings
+    );
+}
