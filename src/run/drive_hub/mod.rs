@@ -330,10 +330,11 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Passes on the complete part of the log if it is large or old. If too much is incomplete, asks leaves for their
-    /// records. Returns true if it asked.
+    /// records; from then on each call reads some, until all have reported. Returns true if it has read.
     fn pass_on(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<bool, Halt> {
         let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
-        if self.log.waiting() < self.worth && !is_late {
+        let has_asked = hub.least_reported().is_some();
+        if self.log.waiting() < self.worth && !is_late && !has_asked {
             // Entries passed on earlier may have turned out to be wrong.
             (self.watch.record)(Vec::new())?;
             return Ok(false);
@@ -342,6 +343,9 @@ impl HubDriver<'_, '_, '_> {
         let asks = self.log.waiting() >= LOG_KEPT || (is_late && self.log.waiting() > 0);
         if asks {
             self.kept.block_on(self.request_reports(hub, links))?;
+        }
+        if asks || has_asked {
+            self.kept.block_on(self.read_reports(hub, links))?;
             self.report_progress(hub);
             self.pass_on_before(hub.settled())?;
         }
@@ -349,7 +353,7 @@ impl HubDriver<'_, '_, '_> {
             self.settled = Instant::now();
         }
         self.worth = self.log.waiting() + LOG_WORTH;
-        Ok(asks)
+        Ok(asks || has_asked)
     }
 
     fn pass_on_before(&mut self, before: Stamp) -> Result<(), Failure> {
@@ -358,16 +362,24 @@ impl HubDriver<'_, '_, '_> {
 
     /// Asks leaves to report all that they may have run.
     async fn request_reports(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
-        self.send(hub, links, Turn::Ask).await?;
-        for leaf in hub.asked() {
-            while hub.awaits_records(leaf) {
-                match self.read_frames(hub, links, leaf).await {
-                    Ok(_) => {}
-                    Err(Halt::Failure(failure)) => {
-                        return Err(self.recheck_stall(failure, hub, links).await.into());
-                    }
-                    Err(lost) => return Err(lost),
-                }
+        // A leaf that has reached its grant may go on meanwhile.
+        self.flush(hub, links).await?;
+        self.send(hub, links, Turn::Ask).await
+    }
+
+    /// Reads a part of the reports: first from the leaf that has reported least, as all later entries wait for it.
+    ///
+    /// All of them may be most of the run, and the log is complete only up to what the hub has run, too. So the hub
+    /// proceeds after each part.
+    async fn read_reports(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+        let enough = hub.received() + LOG_WORTH as u64;
+        while hub.received() < enough
+            && let Some(leaf) = hub.least_reported()
+        {
+            match self.read_frames(hub, links, leaf).await {
+                Ok(_) => {}
+                Err(Halt::Failure(failure)) => return Err(self.recheck_stall(failure, hub, links).await.into()),
+                Err(lost) => return Err(lost),
             }
         }
         Ok(())

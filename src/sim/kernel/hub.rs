@@ -440,6 +440,16 @@ impl<M: Message, R> Hub<M, R> {
         (0..self.leaves.len()).filter(|leaf| self.awaits_records(*leaf)).collect()
     }
 
+    /// The leaf with outstanding requests that has reported least.
+    pub fn least_reported(&self) -> Option<usize> {
+        (0..self.leaves.len()).filter(|leaf| self.awaits_records(*leaf)).min_by_key(|leaf| self.leaves[*leaf].done)
+    }
+
+    /// Messages and records received from leaves.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
     pub fn awaits_records(&self, leaf: usize) -> bool {
         self.leaves[leaf].awaits_records()
     }
