@@ -97,7 +97,8 @@ messages! {
     // Other jobs may end sooner because of it.
     Admit(_) => Now,
     Inquire(_) => Now,
-    Informed(_) => Now,
+    // Later answers of its round are still awaited.
+    Informed(informed) => After(informed.quiet_for),
     Claim(_) => Now,
     Claimed(_) => Now,
     Return(_) => Now,

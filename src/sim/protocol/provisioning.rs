@@ -4,7 +4,9 @@
 //! Information may be outdated on arrival: an advertisement carries the version of the plan that it was taken from, a
 //! quote its number, and a claim names those that it relies on.
 //!
-//! All messages may be reacted to at once: a site answers on arrival, and a user that receives a price may claim it.
+//! A site answers each question on arrival. A user asks several sites in a round and acts on the last answer, so the
+//! others promise that nothing follows from them before that one is due ([`Informed::quiet_for`]). All other messages
+//! may be reacted to at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,9 @@ pub struct Inquire {
     /// Number of the query, chosen by the user.
     pub number: u64,
     pub query: Query,
+    /// Time between the arrival of the answer and that of the last answer of its round, before which the user does not
+    /// act on it. The answer repeats it.
+    pub quiet_for: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +47,9 @@ pub enum Query {
 pub struct Informed {
     pub number: u64,
     pub reply: Reply,
+    /// Value of the query: the user sends nothing because of this answer for this long after its arrival. A user that
+    /// has asked for another value takes the answer for a fault.
+    pub quiet_for: Span,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

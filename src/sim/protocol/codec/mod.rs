@@ -242,12 +242,21 @@ mod tests {
             Message::Recall(Recall { task }),
             Message::Recalled(Recalled { task, in_time: false, losses: 3 }),
             Message::Release(Release { task }),
-            Message::Inquire(Inquire { number: 3, query: Query::Chances { work: part, step: Span::MAX } }),
+            Message::Inquire(Inquire {
+                number: 3,
+                query: Query::Chances { work: part, step: Span::MAX },
+                quiet_for: Span::from_minutes(6),
+            }),
             Message::Informed(Informed {
                 number: 3,
                 reply: Reply::Slots(Advert { version: 7, tariff: Tariff::flat(Rate(7)), slots: vec![slot] }),
+                quiet_for: Span::ZERO,
             }),
-            Message::Informed(Informed { number: 3, reply: Reply::Chances(vec![0.25, 1.0 / 3.0]) }),
+            Message::Informed(Informed {
+                number: 3,
+                reply: Reply::Chances(vec![0.25, 1.0 / 3.0]),
+                quiet_for: Span::MAX,
+            }),
             Message::Claim(Claim { number: 4, job: id, lot: Lot::Slots { version: 7, parts: vec![(2, part)] } }),
             Message::Claimed(Claimed { number: 4, result: Ok(vec![receipt]) }),
             Message::Claimed(Claimed { number: 4, result: Err(Denial::BadPart(BadPart::TooEarly(arrive))) }),

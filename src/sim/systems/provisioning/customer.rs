@@ -345,7 +345,7 @@ impl Customer {
             Message::Informed(informed) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, informed.number));
                 let Some((job, asked)) = self.check_asked(pending)? else { return Ok(()) };
-                asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
+                asked.is_answered_by(&informed, &self.world.providers[provider])?;
                 self.act_on_job(now, job, out, |strategy, context| {
                     strategy.receive_reply(informed.number, provider, informed.reply, context);
                 });

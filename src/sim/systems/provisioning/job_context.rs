@@ -98,6 +98,30 @@ impl OpenActions {
         self.pending.add(now, now + provider.latency + provider.latency, key, (job, request), out);
     }
 
+    /// Asks providers in one round about a job. Returns the numbers that the answers carry, in order.
+    pub fn send_queries(
+        &mut self,
+        now: Time,
+        job: JobId,
+        round: &[(usize, Query)],
+        world: &World,
+        out: &mut Out,
+    ) -> Vec<u64> {
+        let latencies = round.iter().map(|(provider, _)| world.providers[*provider].latency);
+        let longest = latencies.max().unwrap_or_default();
+        let mut numbers = Vec::with_capacity(round.len());
+        for &(index, query) in round {
+            let provider = &world.providers[index];
+            let number = self.number();
+            let quiet_for = Span::from_micros(2 * (longest.micros() - provider.latency.micros()));
+            let request = RequestKind::Query(query, quiet_for);
+            self.expect_reply(now, PendingKey::Answer(index, number), (provider, job, request), out);
+            out.send(provider.site, Message::Inquire(Inquire { number, query, quiet_for }));
+            numbers.push(number);
+        }
+        numbers
+    }
+
     pub fn give_back(
         &mut self,
         now: Time,
@@ -184,12 +208,10 @@ impl JobContext<'_> {
         self.open_actions.given_up.push(self.run.job.id);
     }
 
-    /// Asks a provider. The answer carries the returned number.
-    pub fn send_query(&mut self, provider: usize, query: Query) -> u64 {
-        let number = self.open_actions.number();
-        self.expect_reply(PendingKey::Answer(provider, number), provider, RequestKind::Query(query));
-        self.out.send(self.world.providers[provider].site, Message::Inquire(Inquire { number, query }));
-        number
+    /// Asks providers in one round. The strategy must not act on an answer before it has all of them. Returns the
+    /// numbers that the answers carry, in order.
+    pub fn send_queries(&mut self, round: Vec<(usize, Query)>) -> Vec<u64> {
+        self.open_actions.send_queries(self.now, self.run.job.id, &round, self.world, self.out)
     }
 
     /// Position in the order of arrivals of a message sent to a provider now.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::world::Provider;
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, TaskId};
-use crate::protocol::{Fault, HoldStep, Query, Reply};
+use crate::protocol::{Fault, HoldStep, Informed, Query, Reply};
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
@@ -24,7 +24,8 @@ pub enum PendingKey {
 /// The subject of a request to a site.
 #[derive(Clone, Debug)]
 pub enum RequestKind {
-    Query(Query),
+    /// A query, with the time for which its user does not act on the answer.
+    Query(Query, Span),
     /// A claim to these parts at these fees.
     Claim(Vec<(Part, Area)>),
     /// An order, which is only confirmed.
@@ -112,10 +113,10 @@ impl PendingKey {
 }
 
 impl RequestKind {
-    /// Checks that a reply answers this request.
-    pub fn is_answered_by(&self, reply: &Reply, provider: &Provider) -> Result<(), Fault> {
-        let RequestKind::Query(query) = self else { return Err(Fault::Senseless) };
-        let makes_sense = match (query, reply) {
+    /// Checks that an answer answers this request.
+    pub fn is_answered_by(&self, informed: &Informed, provider: &Provider) -> Result<(), Fault> {
+        let RequestKind::Query(query, quiet_for) = self else { return Err(Fault::Senseless) };
+        let makes_sense = match (query, &informed.reply) {
             (Query::Load, Reply::Load(_)) => true,
             (Query::Slots, Reply::Slots(advert)) => is_advert(advert, provider),
             (Query::Price(part), Reply::Prices(quote)) => {
@@ -133,7 +134,7 @@ impl RequestKind {
             }
             _ => false,
         };
-        if makes_sense { Ok(()) } else { Err(Fault::Senseless) }
+        if makes_sense && informed.quiet_for == *quiet_for { Ok(()) } else { Err(Fault::Senseless) }
     }
 
     /// Checks that the result is what was claimed, or a denial.

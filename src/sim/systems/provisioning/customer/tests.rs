@@ -104,7 +104,7 @@ impl Trickster {
     /// An answer that an honest site might give.
     fn answer(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) -> Option<Message> {
         match message {
-            Message::Inquire(Inquire { number, query }) => {
+            Message::Inquire(Inquire { number, query, quiet_for }) => {
                 let reply = match query {
                     Query::Load => Reply::Load(self.one_in(9) as u32),
                     Query::Slots => {
@@ -125,7 +125,7 @@ impl Trickster {
                     Query::Prices { procs, span } => self.quote(now, Part { procs, start: now, span }, false),
                     Query::Chances { .. } => Reply::Chances(vec![0.1, 0.4, 0.3]),
                 };
-                Some(Message::Informed(Informed { number, reply }))
+                Some(Message::Informed(Informed { number, reply, quiet_for }))
             }
             Message::Claim(claim) => {
                 let is_stale = self.one_in(4) == 0;
@@ -224,7 +224,10 @@ impl Trickster {
         let answer = answers[self.one_in(5) as usize];
         let in_time = self.one_in(2) == 0;
         match self.one_in(9) {
-            0 | 1 => Message::Informed(Informed { number, reply }),
+            0 | 1 => {
+                let quiet_for = Span::from_secs(self.one_in(3));
+                Message::Informed(Informed { number, reply, quiet_for })
+            }
             2 => Message::Claimed(Claimed { number, result: Ok(receipts) }),
             3 => Message::Coordinated(Coordinated { hold, answer }),
             4 => Message::Returned(Returned { booking: BookingId(number), result: Ok(fee) }),
@@ -398,9 +401,9 @@ impl Actor<Message, Record> for Young {
         let mut rest = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Message(Message::Inquire(Inquire { number, query: Query::Chances { .. } })) => {
+                Cause::Message(Message::Inquire(Inquire { number, query: Query::Chances { .. }, quiet_for })) => {
                     let reply = Reply::Chances(vec![0.0; 30]);
-                    out.send(event.from, Message::Informed(Informed { number, reply }));
+                    out.send(event.from, Message::Informed(Informed { number, reply, quiet_for }));
                 }
                 _ => rest.push(event),
             }

@@ -156,10 +156,10 @@ impl NegotiatingManager {
             Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
             Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
             Message::Enter(enter) => self.enter(now, user, enter, orders),
-            Message::Inquire(Inquire { number, query }) => {
+            Message::Inquire(Inquire { number, query, quiet_for }) => {
                 let reply = self.reply(now, query);
                 orders.extend(reply.record(user).map(SiteOrder::Log));
-                orders.push(SiteOrder::Send(user, Message::Informed(Informed { number, reply })));
+                orders.push(SiteOrder::Send(user, Message::Informed(Informed { number, reply, quiet_for })));
             }
             Message::Claim(claim) => self.claim(now, user, claim, orders),
             Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),

@@ -110,6 +110,10 @@ fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Mess
     })
 }
 
+fn ask(number: u64, query: Query) -> Message {
+    Message::Inquire(Inquire { number, query, quiet_for: Span::ZERO })
+}
+
 fn answers(played: &Played, user: usize) -> Vec<PledgeAnswer> {
     let answer = |(_, message): &(Time, Message)| match message {
         Message::Coordinated(Coordinated { answer, .. }) => Some(*answer),
@@ -231,7 +235,7 @@ fn a_task_that_no_queue_takes_is_refused_at_once() {
 #[test]
 fn a_hold_costs_what_was_quoted_for_it() {
     let wanted = part(8, 100, 50);
-    let price = Message::Inquire(Inquire { number: 1, query: Query::Price(wanted) });
+    let price = ask(1, Query::Price(wanted));
     let busy = |quote| {
         let wanted = pledge(5, Pledge::Hold { part: wanted, quote });
         let first = vec![(0, enter(8, 8, (90, 90), &[])), (1, price.clone()), (2, enter(9, 8, (500, 500), &[]))];
@@ -255,11 +259,11 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
     let back = |booking| Message::Return(Return { booking: BookingId(booking) });
     let slots = Lot::Slots { version: 0, parts: vec![(0, part(2, 400, 50)), (0, part(1, 500, 20))] };
     let alice = vec![
-        (1, Message::Inquire(Inquire { number: 1, query: Query::Slots })),
+        (1, ask(1, Query::Slots)),
         (1, claim(2, slots)),
         (2, back(0)),
         (3, back(1)),
-        (4, Message::Inquire(Inquire { number: 3, query: Query::Price(part(4, 600, 10)) })),
+        (4, ask(3, Query::Price(part(4, 600, 10)))),
         (5, claim(4, Lot::Quote { quote: QuoteId(0), start: second(600) })),
         (6, back(2)),
         (7, wants(5, part(3, 900, 50))),
@@ -294,7 +298,7 @@ fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
     let jobs = (0..30).map(|job| (u64::from(job), enter(job, 1, (1, 60), &[])));
     let work = part(1, 10_000, 600);
     let query = Query::Chances { work, step: Span::from_secs(600) };
-    let asks = Message::Inquire(Inquire { number: 1, query });
+    let asks = ask(1, query);
     let played = play(Some(Span::from_secs(3_600)), vec![jobs.chain([(1_000, asks)]).collect()]);
     let chances = played.received[0].iter().find_map(|(_, message)| match message {
         Message::Informed(Informed { reply: Reply::Chances(chances), .. }) => Some(chances.clone()),
@@ -354,7 +358,7 @@ fn any_word() -> impl Strategy<Value = Message> {
     });
     prop_oneof![
         3 => (0u32..5, pledges).prop_map(|(job, kind)| pledge(job, kind)),
-        2 => (number(), queries).prop_map(|(number, query)| Message::Inquire(Inquire { number, query })),
+        2 => (number(), queries).prop_map(|(number, query)| ask(number, query)),
         3 => (number(), 0u32..8, lots)
             .prop_map(|(number, job, lot)| Message::Claim(Claim { number, job: JobId(job), lot })),
         4 => enters,

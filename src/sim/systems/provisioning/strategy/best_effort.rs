@@ -93,11 +93,11 @@ impl Strategy for JustInTime {
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
-        for provider in providers {
-            poll.loads.entry(provider).or_insert_with(|| {
-                self.asked.insert(context.send_query(provider, Query::Load), number);
-                ProviderLoad { asked: context.arrival(provider), load: None }
-            });
+        let unasked: Vec<_> = providers.into_iter().filter(|provider| !poll.loads.contains_key(provider)).collect();
+        let numbers = context.send_queries(unasked.iter().map(|provider| (*provider, Query::Load)).collect());
+        self.asked.extend(numbers.into_iter().map(|asked| (asked, number)));
+        for provider in unasked {
+            poll.loads.insert(provider, ProviderLoad { asked: context.arrival(provider), load: None });
         }
     }
 

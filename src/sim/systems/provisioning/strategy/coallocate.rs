@@ -112,14 +112,13 @@ impl VolatileState {
         self.pool = None;
         self.quotes.fill(None);
         self.quoted.clear();
-        for (leg, Leg { site, procs, span }) in self.coordinator.request().legs.clone().into_iter().enumerate() {
-            let query = match from {
-                None => Query::Prices { procs, span },
-                Some(start) => Query::PricesFrom(Part { procs, start, span }),
-            };
-            let number = context.send_query(site as usize, query);
-            self.asked.insert(number, leg);
-        }
+        let legs = self.coordinator.request().legs.iter();
+        let round = legs.map(|&Leg { site, procs, span }| match from {
+            None => (site as usize, Query::Prices { procs, span }),
+            Some(start) => (site as usize, Query::PricesFrom(Part { procs, start, span })),
+        });
+        let numbers = context.send_queries(round.collect());
+        self.asked.extend(numbers.into_iter().zip(0..));
         self.from = from;
     }
 
@@ -184,11 +183,11 @@ impl VolatileState {
             let quotes: Option<Vec<Quote>> = self.quotes.iter().cloned().collect();
             let Some(quotes) = quotes else { return Some(Vec::new()) };
             let pool = Pool::new(self.coordinator.request().legs.clone(), &quotes);
-            for question in pool.questions() {
-                let provider = self.coordinator.request().legs[question.leg].site as usize;
-                let number = context.send_query(provider, Query::Price(question.part));
-                self.asked.insert(number, question.leg);
-            }
+            let questions = pool.questions();
+            let legs = &self.coordinator.request().legs;
+            let round = questions.iter().map(|asked| (legs[asked.leg].site as usize, Query::Price(asked.part)));
+            let numbers = context.send_queries(round.collect());
+            self.asked.extend(numbers.into_iter().zip(questions.iter().map(|asked| asked.leg)));
             self.pool = Some(pool);
             if !self.asked.is_empty() {
                 return None;

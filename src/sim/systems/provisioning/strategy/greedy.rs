@@ -56,9 +56,8 @@ impl Greedy {
         let price_queries: Vec<_> = price_queries.into_iter().filter(|query| providers.contains(&query.site)).collect();
         self.application = Some(application);
         self.silent = price_queries.len();
-        for query in price_queries {
-            context.send_query(query.site, Query::PricesFrom(query.part));
-        }
+        let round = price_queries.into_iter().map(|query| (query.site, Query::PricesFrom(query.part)));
+        context.send_queries(round.collect());
     }
 
     fn buy(&mut self, context: &mut JobContext<'_>) {

@@ -59,9 +59,7 @@ impl Moga {
         if providers.is_empty() {
             return self.fall_back_to_queue(Bargain::Refused, Reason::NoPlan, context);
         }
-        for provider in providers {
-            context.send_query(provider, Query::Slots);
-        }
+        context.send_queries(providers.into_iter().map(|provider| (provider, Query::Slots)).collect());
     }
 
     /// Plans on all advertised slots, and claims what the plan needs.

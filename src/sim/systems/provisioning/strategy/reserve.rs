@@ -36,11 +36,13 @@ impl ReserveStrategy {
         let providers = context.fitting_providers(0);
         let start = context.wanted().max(context.soonest_requested());
         self.silent = providers.len();
-        for provider in providers {
-            let procs = task.cores;
+        let procs = task.cores;
+        let round = providers.into_iter().map(|provider| {
             let span = context.world.providers[provider].held_time(&task) + context.slack();
-            context.send_query(provider, Query::PricesFrom(Part { procs, start, span }));
-        }
+            (provider, Query::PricesFrom(Part { procs, start, span }))
+        });
+        let round = round.collect();
+        context.send_queries(round);
     }
 
     fn book(&mut self, context: &mut JobContext<'_>) {

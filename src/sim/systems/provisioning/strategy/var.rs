@@ -47,10 +47,12 @@ impl PaddedJob {
     pub fn request_chances(&mut self, context: &mut JobContext<'_>) {
         let providers = context.fitting_providers(0);
         self.silent = providers.len();
-        for provider in providers {
+        let round = providers.into_iter().map(|provider| {
             let work = job_work(provider, context);
-            context.send_query(provider, Query::Chances { work, step: STEP });
-        }
+            (provider, Query::Chances { work, step: STEP })
+        });
+        let round = round.collect();
+        context.send_queries(round);
     }
 
     /// Handles an answer. Returns whether there is a chance, if it was the last one.

@@ -102,13 +102,14 @@ impl Strategy for Both {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
         let providers = context.fitting_providers(0);
         self.silent = providers.len();
-        for provider in providers {
+        let round = providers.into_iter().map(|provider| {
             // News about the job takes a while.
             let part = job_work(provider, context);
             let lasts = context.world.providers[provider].held_time(&context.run.job.tasks[0]);
-            let part = Part { span: lasts + context.slack() + context.slack(), ..part };
-            context.send_query(provider, Query::Price(part));
-        }
+            (provider, Query::Price(Part { span: lasts + context.slack() + context.slack(), ..part }))
+        });
+        let round = round.collect();
+        context.send_queries(round);
     }
 
     fn task_ready(&mut self, _: u32, _: &mut JobContext<'_>) {}

@@ -31,7 +31,7 @@ fn with(failures: &[Failure], recovery: &Recovery, messages: Vec<(u64, Message)>
 
 /// Asks for the price of a part, and books it; the site numbers quotes and bookings from 0 on.
 fn books(at: u64, number: u64, part: Part) -> [(u64, Message); 2] {
-    let price = Message::Inquire(Inquire { number: 2 * number, query: Query::Price(part) });
+    let price = ask(2 * number, Query::Price(part));
     let lot = Lot::Quote { quote: QuoteId(number), start: part.start };
     [(at, price), (at + 1, Message::Claim(Claim { number: 2 * number + 1, job: JobId(number as u32), lot }))]
 }
@@ -191,7 +191,7 @@ fn a_revoked_booking_costs_what_was_used_at_its_hour() {
 #[test]
 fn failed_nodes_are_not_sold_and_holds_on_them_lapse() {
     let wanted = part(6, 100, 50);
-    let price = |at, number| (at, Message::Inquire(Inquire { number, query: Query::Price(wanted) }));
+    let price = |at, number| (at, ask(number, Query::Price(wanted)));
     let messages = vec![(70, wants(5, wanted)), price(95, 1), price(96, 2), (97, pledge(5, Pledge::Commit))];
     let played = with(&[once("0-3", 90, 30)], &breaking(), messages);
     let offered = received(&played, |message| match message {
