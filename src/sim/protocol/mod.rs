@@ -102,9 +102,11 @@ messages! {
     Claim(_) => Now,
     Claimed(_) => Now,
     Return(_) => Now,
-    Returned(_) => Now,
-    Enter(_) => Now,
-    Barred(_) => Now,
+    // It is only recorded.
+    Returned(_) => Never,
+    Enter(enter) => enter.reaction(),
+    // Its user sends nothing more, as its site breaks the contract.
+    Barred(_) => Never,
     Begun(_) => Now,
     Coordinate(_) => Now,
     Coordinated(_) => Now,

@@ -5,13 +5,15 @@
 //! quote its number, and a claim names those that it relies on.
 //!
 //! A site answers each question on arrival. A user asks several sites in a round and acts on the last answer, so the
-//! others promise that nothing follows from them before that one is due ([`Informed::quiet_for`]). All other messages
-//! may be reacted to at once.
+//! others promise that nothing follows from them before that one is due ([`Informed::quiet_for`]). A submitted task
+//! promises that its site sends nothing because of it before it can have ended ([`Enter::reaction`]). Most other
+//! messages may be reacted to at once.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Message, Recall, Recalled};
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, QuoteId, Receipt, TaskId};
+use crate::kernel::Reaction;
 use crate::time::{Span, Time};
 
 /// Query of a user to a site.
@@ -155,6 +157,24 @@ pub struct Enter {
     pub reports_start: bool,
     /// Number of times that the task has been lost before.
     pub losses: u32,
+    /// True if nodes of its site fail. Then the site may report its loss at any time.
+    pub may_be_lost: bool,
+}
+
+impl Enter {
+    /// Least duration of the task on its processors.
+    pub fn lasts_at_least(&self) -> Span {
+        self.runtime.min(self.walltime)
+    }
+
+    /// Earliest reaction of the site: the end of the task, unless it reports its start or may lose it. A refusal waits
+    /// as long.
+    pub fn reaction(&self) -> Reaction {
+        match self.reports_start || self.may_be_lost {
+            true => Reaction::Now,
+            false => Reaction::After(self.lasts_at_least()),
+        }
+    }
 }
 
 /// Refusal of a task by its site.

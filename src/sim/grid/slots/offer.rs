@@ -100,6 +100,8 @@ pub enum Denial {
     TooLong(Span),
     #[error("a task runs in it")]
     InUse,
+    #[error("nodes of the site fail, but the submission excludes that")]
+    NotSafe,
 }
 
 impl fmt::Display for BookingId {

@@ -271,6 +271,7 @@ mod tests {
                 within: vec![(BookingId(9), 3)],
                 reports_start: true,
                 losses: 2,
+                may_be_lost: true,
             }),
             Message::Barred(Barred { task, why: Denial::Duplicate }),
             Message::Begun(Begun { task }),

@@ -131,6 +131,8 @@ pub enum SiteOrder {
     /// Ends a task that the manager accounts for and that has done all its work.
     Finish(TaskId),
     Send(ActorId, Message),
+    /// Sends a message as if at that time, which may be later.
+    SendAt(Time, ActorId, Message),
     /// Logs a record that only the manager can write.
     Log(Record),
 }

@@ -228,6 +228,7 @@ impl Site {
                 SiteOrder::Start(start) => self.accept_start(now, start, out),
                 SiteOrder::Finish(task) => self.finish(now, task, out),
                 SiteOrder::Send(to, message) => out.send(to, message),
+                SiteOrder::SendAt(at, to, message) => out.send_at(at, to, message),
                 SiteOrder::Log(record) => out.log(record),
                 SiteOrder::Drop { task, sender } => self.drop_coming(task, sender),
                 SiteOrder::Abandon(task) => self.abandon(task, out),

@@ -341,6 +341,7 @@ impl JobContext<'_> {
                 within,
                 reports_start,
                 losses: self.run.losses(task),
+                may_be_lost: provider.fails(),
             }),
         );
     }

@@ -9,7 +9,7 @@ use crate::grid::{
     Advert, Area, BookingId, Denial, Edge, HoldId, Invalid, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot,
     Tariff, Task,
 };
-use crate::kernel::{Actor, Cause, Entry, Event, judge};
+use crate::kernel::{Actor, Cause, Entry, Event, Message as _, judge};
 use crate::protocol::{
     Bargain, Barred, Claimed, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Reason, Recall, Recalled,
     Reply,
@@ -40,23 +40,25 @@ impl Actor<Message, Record> for Trickster {
         for Event { from, cause } in batch.drain(..) {
             let Cause::Message(message) = cause else { continue };
             self.received.lock().unwrap().push(message.clone());
+            // A sooner message would break the promise of this one, which is noticed elsewhere.
+            let at = message.reaction().earliest(now).time;
             let answer = self.answer(now.time, from, message, out);
             match (self.one_in(10) < self.lies, self.one_in(4)) {
                 (true, 0) => {}
                 (true, 1) => answer.into_iter().for_each(|answer| {
-                    out.send(from, answer.clone());
-                    out.send(from, answer);
+                    out.send_at(at, from, answer.clone());
+                    out.send_at(at, from, answer);
                 }),
                 (true, 2) => {
                     let other = self.anything();
-                    out.send(from, other);
-                    answer.into_iter().for_each(|answer| out.send(from, answer));
+                    out.send_at(at, from, other);
+                    answer.into_iter().for_each(|answer| out.send_at(at, from, answer));
                 }
                 (true, _) => {
                     let other = self.anything();
-                    out.send(from, other);
+                    out.send_at(at, from, other);
                 }
-                (false, _) => answer.into_iter().for_each(|answer| out.send(from, answer)),
+                (false, _) => answer.into_iter().for_each(|answer| out.send_at(at, from, answer)),
             }
         }
     }

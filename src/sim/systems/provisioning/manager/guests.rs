@@ -367,6 +367,7 @@ fn make_submission(
         within: Vec::new(),
         reports_start: false,
         losses,
+        may_be_lost: true,
     };
     Submission { sender, origin, enter }
 }

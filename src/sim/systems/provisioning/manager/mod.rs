@@ -32,7 +32,7 @@ use crate::protocol::{
 use crate::roles::queue::NodeRequest;
 use crate::roles::site::{Ending, Manager, On, Running, SiteOrder, Start, Tasks, task_rank};
 use crate::systems::Fails;
-use crate::time::{Span, Time};
+use crate::time::{Span, Stamp, Time};
 
 pub struct NegotiatingManager {
     desk: Desk,
@@ -192,9 +192,13 @@ impl NegotiatingManager {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
-        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.check_submission(now, &request_of(&enter)) };
+        let taken = match () {
+            () if is_here => Err(Denial::Duplicate),
+            () if self.remedy.is_some() && !enter.may_be_lost => Err(Denial::NotSafe),
+            () => self.desk.check_submission(now, &request_of(&enter)),
+        };
         if let Err(why) = taken {
-            return orders.push(SiteOrder::Send(sender, Message::Barred(Barred { task, why })));
+            return orders.extend(order_refusal(now, sender, &enter, why));
         }
         orders.push(SiteOrder::Log(Record::Entered { user: sender, task }));
         let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
@@ -513,10 +517,6 @@ impl Enter {
     fn is_leg(&self) -> bool {
         self.reports_start && !self.within.is_empty()
     }
-
-    fn lasts_at_least(&self) -> Span {
-        self.runtime.min(self.walltime)
-    }
 }
 
 impl Reply {
@@ -532,6 +532,13 @@ impl Reply {
             Reply::Load(_) | Reply::Chances(_) | Reply::Denied(_) => None,
         }
     }
+}
+
+/// The refusal of a task, sent as soon as the submission allows. None if the end of time comes first.
+fn order_refusal(now: Time, sender: ActorId, enter: &Enter, why: Denial) -> Option<SiteOrder> {
+    let at = enter.reaction().earliest(Stamp::at(now)).time;
+    let barred = Message::Barred(Barred { task: enter.task, why });
+    (at <= Time::LATEST).then_some(SiteOrder::SendAt(at, sender, barred))
 }
 
 fn request_of(enter: &Enter) -> NodeRequest {

@@ -11,7 +11,7 @@ use super::*;
 use crate::grid::{JobId, QuoteId};
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::play::second;
-use crate::protocol::{Claim, Claimed, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
+use crate::protocol::{Claim, Claimed, Coordinated, Ended, Lot, Pledge, PledgeAnswer, Returned};
 use crate::roles::{Out, Site};
 use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
 use crate::systems::provisioning::forecast::History;
@@ -47,8 +47,13 @@ struct Played {
 
 /// Plays messages of users to a site at given times, in seconds. The judge checks that the site keeps its promises.
 fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
+    play_under("slotlist", longest, users)
+}
+
+/// Like `play`, at a site with this planner.
+fn play_under(planner: &str, longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let terms = DeskTerms { longest, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
-    play_at(Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new())), None, users)
+    play_at(Desk::new(terms, planner::build_planner(planner).unwrap(), Box::new(History::new())), None, users)
 }
 
 /// Like `play`, at any desk, where nodes may fail. The account of the site must equal that of its log.
@@ -107,6 +112,7 @@ fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Mess
         within: within.iter().map(|booking| (BookingId(*booking), procs)).collect(),
         reports_start: false,
         losses: 0,
+        may_be_lost: true,
     })
 }
 
@@ -232,6 +238,22 @@ fn a_task_that_no_queue_takes_is_refused_at_once() {
     assert!(played.log.iter().any(|entry| entry.record == Record::Finished { task: task(6) }));
 }
 
+/// A submission that promises that nothing follows from it before the task can have ended.
+fn enter_for_certain(job: u32, procs: u32, runs: u64) -> Message {
+    match enter(job, procs, (runs, 2 * runs), &[]) {
+        Message::Enter(enter) => Message::Enter(Enter { may_be_lost: false, ..enter }),
+        other => other,
+    }
+}
+
+#[test]
+fn a_refusal_comes_no_sooner_than_its_submission_promises() {
+    let played = play(None, vec![vec![(1, enter_for_certain(5, 4, 10)), (3, enter_for_certain(5, 4, 30))]]);
+    let barred = Message::Barred(Barred { task: task(5), why: Denial::Duplicate });
+    let ended = Message::Ended(Ended { task: task(5), started: second(1) });
+    assert_eq!(played.received[0], [(second(11), ended), (second(33), barred)]);
+}
+
 #[test]
 fn a_hold_costs_what_was_quoted_for_it() {
     let wanted = part(8, 100, 50);
@@ -344,7 +366,9 @@ fn any_word() -> impl Strategy<Value = Message> {
             .prop_map(|(version, parts)| Lot::Slots { version, parts }),
     ];
     let enters = (0u32..8, 0u32..10, (0u64..60, 0u64..120), 0u64..300, prop::collection::vec((0u64..9, 0u32..9), 0..3));
-    let enters = (enters, any::<bool>()).prop_map(|((job, procs, (runs, asks), not_before, within), reports_start)| {
+    let flags = (any::<bool>(), any::<bool>());
+    let enters = (enters, flags).prop_map(|((job, procs, (runs, asks), not_before, within), flags)| {
+        let (reports_start, may_be_lost) = flags;
         Message::Enter(Enter {
             task: task(job),
             procs,
@@ -354,6 +378,7 @@ fn any_word() -> impl Strategy<Value = Message> {
             within: within.into_iter().map(|(booking, procs)| (BookingId(booking), procs)).collect(),
             reports_start,
             losses: 0,
+            may_be_lost,
         })
     });
     prop_oneof![
@@ -397,12 +422,13 @@ proptest! {
     fn a_site_serves_all_users(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
         longest in prop::option::of(1u64..100),
+        planner in prop::sample::select(planner::planner_names()),
     ) {
         let asked: Vec<usize> =
             users.iter().map(|messages| messages.iter().filter(|(_, message)| is_answered(message)).count()).collect();
         let times: Vec<Vec<Time>> =
             users.iter().map(|messages| messages.iter().map(|(at, _)| second(*at)).collect()).collect();
-        let played = play(longest.map(Span::from_secs), users);
+        let played = play_under(planner.name, longest.map(Span::from_secs), users);
         for (user, received) in played.received.iter().enumerate() {
             let answers: Vec<_> = received.iter().filter(|(_, message)| is_answer(message)).collect();
             prop_assert_eq!(answers.len(), asked[user]);

@@ -100,6 +100,15 @@ fn a_lost_task_starts_again_first_or_last() {
     assert_eq!(received(&gone, |message| matches!(message, Message::Lost(_)).then_some(())), [(second(20), ())]);
 }
 
+/// Where nodes fail, a submission must not promise that nothing follows before its end.
+#[test]
+fn a_task_that_may_not_be_lost_is_refused() {
+    let played = with(&[once("3", 20, 5)], &Recovery::default(), vec![(1, enter_for_certain(1, 8, 50))]);
+    let barred = Message::Barred(Barred { task: task(1), why: Denial::NotSafe });
+    assert_eq!(played.received[0], [(second(51), barred)]);
+    assert_eq!(stints(&played), []);
+}
+
 #[test]
 fn the_newest_booking_gives_way_first() {
     let messages = books(0, 0, part(4, 100, 50)).into_iter().chain(books(2, 1, part(4, 100, 50)));
