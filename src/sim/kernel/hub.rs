@@ -450,6 +450,13 @@ impl<M: Message, R> Hub<M, R> {
         self.received
     }
 
+    /// Name of the message that a leaf has to answer before the hub can proceed: the last one sent to it, if its earliest
+    /// reaction bounds what the hub may run. None if an event of the leaf's own does.
+    pub fn wait_cause(&self, leaf: usize) -> Option<&'static str> {
+        let peer = &self.leaves[leaf];
+        peer.last_down.map(|(name, _)| name).filter(|_| peer.unacked_min < peer.reported)
+    }
+
     pub fn awaits_records(&self, leaf: usize) -> bool {
         self.leaves[leaf].awaits_records()
     }
