@@ -24,6 +24,11 @@ pub fn to_one_core() -> Vec<usize> {
     cores
 }
 
+/// True if this thread may use one core only.
+pub fn has_one_core() -> bool {
+    sched_getaffinity(None).is_ok_and(|allowed| allowed.count() == 1)
+}
+
 /// Sets the cores for threads that work beside the turns.
 pub fn let_others_use(cores: Vec<usize>) {
     let _ = OTHERS.set(cores);

@@ -190,6 +190,7 @@ fn route_run(
             freight.borrow().as_ref().map_or(Ok(()), Freight::check_failed)
         },
         contact,
+        shares_core: here && pin::has_one_core(),
         speed: routing.live,
         names: &roster.names,
         carried,

@@ -188,6 +188,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
     let watch = Watch {
         stall_after: Duration::from_secs(20),
         contact: Contact::All,
+        shares_core: false,
         speed: None,
         progress: &mut |_, _, _| {},
         record: &mut |entries| {
@@ -324,6 +325,7 @@ fn falling(after: [u64; 3]) -> RunOutcome {
     let watch = Watch {
         stall_after: Duration::from_secs(20),
         contact: Contact::All,
+        shares_core: false,
         speed: None,
         progress: &mut |_, _, _| {},
         record: &mut |_| Ok(()),

@@ -171,6 +171,7 @@ impl TurnGrid {
         let watch = Watch {
             stall_after: Duration::from_secs(60),
             contact: Contact::All,
+            shares_core: true,
             speed: None,
             progress: &mut |_, _, _| {},
             record: &mut |_| Ok(()),

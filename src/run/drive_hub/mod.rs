@@ -72,6 +72,8 @@ pub struct Watch<'a> {
     /// Called with the log of the run, in order, as soon as it is complete up to some moment.
     pub record: &'a mut Taking<'a>,
     pub contact: Contact,
+    /// True if all processes share one core: then the hub gains nothing by going on while a leaf computes.
+    pub shares_core: bool,
     /// Virtual seconds per second of real time. None if the run is not tied to real time.
     pub speed: Option<f64>,
     /// Names of all actors, by number.
@@ -295,7 +297,8 @@ impl HubDriver<'_, '_, '_> {
     async fn exchange_frames(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         self.flush(hub, links).await?;
         let mut waited = false;
-        for leaf in hub.blockers() {
+        let awaited = if self.watch.shares_core { hub.answering() } else { hub.blockers() };
+        for leaf in awaited {
             waited |= self.read_frames(hub, links, leaf).await?;
         }
         self.waits += u64::from(waited);

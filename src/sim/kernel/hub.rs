@@ -112,8 +112,9 @@ struct LeafState<M> {
 pub enum Contact {
     /// All leaves that have mail or could proceed, so that one round trip serves all. Best for long latencies.
     All,
-    /// Only the leaves that block the hub; mail for others is kept until they block it, or until it exceeds
-    /// `MAIL_KEPT`. Best where all share a processor, since a frame costs the same for every leaf.
+    /// Only the leaves that block the hub, and those that may send something within their grants and so block it within
+    /// twice their latency; mail for others is kept until they block it, or until it exceeds `MAIL_KEPT`. Best where all
+    /// share a processor, since a frame costs the same for every leaf.
     Blockers,
 }
 
@@ -383,7 +384,8 @@ impl<M: Message, R> Hub<M, R> {
             let ending = self.finishing && !peer.dismissed;
             let view = peer.view();
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
-            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || holds_up;
+            let blocks_soon = !self.has_sources && view < grant;
+            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || holds_up || blocks_soon;
             if ending || (useful && pressing) {
                 send(leaf, peer.frame(grant, if self.finishing { Instruction::Finish } else { Instruction::Run }));
             }
@@ -517,6 +519,12 @@ impl<M: Message, R> Hub<M, R> {
     /// Leaves that must answer before the hub can proceed; [`Hub::flush`] has sent each what it needs.
     pub fn blockers(&self) -> Vec<usize> {
         (0..self.leaves.len()).filter(|leaf| self.is_blocker(*leaf)).collect()
+    }
+
+    /// The leaves that block the hub, and those that are certain to answer, as they have been granted a time at which
+    /// they may send something. Where all share a processor, one wait for all of them costs less than one for each.
+    pub fn answering(&self) -> Vec<usize> {
+        (0..self.leaves.len()).filter(|leaf| self.is_blocker(*leaf) || self.leaves[*leaf].owes_answer()).collect()
     }
 
     pub fn is_blocker(&self, leaf: usize) -> bool {
@@ -695,6 +703,12 @@ impl<M> LeafState<M> {
     /// True if requested records are missing. Its last frame carries all of them.
     fn awaits_records(&self) -> bool {
         self.done < self.asked && !self.finished
+    }
+
+    /// True if a frame from the leaf is certain: once it has run all that it is granted, its floor is later than the one
+    /// that the hub knows.
+    fn owes_answer(&self) -> bool {
+        !self.finished && self.reported.min(self.unacked_min) < self.granted
     }
 
     /// Earliest stamp at which anything could still leave this leaf, as far as the hub knows.
