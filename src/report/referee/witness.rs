@@ -69,10 +69,15 @@ impl Witness {
         let &Envelope { arrival, from, to, ref message, .. } = envelope;
         let latency = seen.latencies[from.index()] + seen.latencies[to.index()];
         let sent = Time::from_micros(arrival.time.micros().saturating_sub(latency.micros()));
-        if let Message::Ended(ended) = message
+        let ended = match message {
+            Message::Ended(ended) => Some(ended.task),
+            Message::Concluded(concluded) => Some(concluded.task),
+            _ => None,
+        };
+        if let Some(task) = ended
             && seen.ends.len() < ENDS_MAX
         {
-            seen.ends.entry((from, ended.task)).or_insert(sent);
+            seen.ends.entry((from, task)).or_insert(sent);
         }
         if seen.homes[to.index()].is_none() {
             match message {
@@ -80,7 +85,7 @@ impl Witness {
                 Message::SiteOffer(offer) => seen.offers[from.index()].push_back((*offer, sent)),
                 _ => {}
             }
-        } else if matches!(message, Message::Ended(_) | Message::Enter(_)) {
+        } else if matches!(message, Message::Ended(_) | Message::Concluded(_) | Message::Enter(_)) {
             *seen.between.entry((from, to)).or_default() += 1;
         } else if let Some(key) = ReplyKey::of_question(message) {
             let due = arrival.time + latency;

@@ -25,7 +25,7 @@ pub use auction::{BidOutcome, CoreOffer, LossReason, SiteOffer, TaskBid};
 pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
-    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, HoldStep, Informed, Inquire, Lot, Pledge,
+    Barred, Begun, Claim, Claimed, Concluded, Coordinate, Coordinated, Enter, HoldStep, Informed, Inquire, Lot, Pledge,
     PledgeAnswer, Postponed, Query, Reply, ReplyKey, Return, Returned, Revoked,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Reason, Record, Refusal};
@@ -121,6 +121,8 @@ messages! {
     Release(_) => Now,
     // Tasks may start at once.
     SiteOffer(_) => Now,
+    // It is only recorded.
+    Concluded(_) => Never,
 }
 
 /// A task of this duration starts on arrival or later, and does not end sooner. But it may be lost as soon as a node

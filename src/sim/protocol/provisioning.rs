@@ -6,8 +6,8 @@
 //!
 //! A site answers each question on arrival. A user asks several sites in a round and acts on the last answer, so the
 //! others promise that nothing follows from them before that one is due ([`Informed::quiet_for`]). A submitted task
-//! promises that its site sends nothing because of it before it can have ended ([`Enter::reaction`]). Most other
-//! messages may be reacted to at once.
+//! promises that its site sends nothing because of it before it can have ended ([`Enter::reaction`]), and an end that
+//! its user only records has a message of its own ([`Concluded`]). Most other messages may be reacted to at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -159,6 +159,8 @@ pub struct Enter {
     pub losses: u32,
     /// True if nodes of its site fail. Then the site may report its loss at any time.
     pub may_be_lost: bool,
+    /// True if its user only records its end: the site reports it by [`Concluded`].
+    pub ends_quietly: bool,
 }
 
 impl Enter {
@@ -175,6 +177,13 @@ impl Enter {
             false => Reaction::After(self.lasts_at_least()),
         }
     }
+}
+
+/// End of a task from which nothing follows: its user records it and sends nothing. A user that has asked for another
+/// report of the end takes it for a fault of the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Concluded {
+    pub task: TaskId,
 }
 
 /// Refusal of a task by its site.

@@ -97,8 +97,8 @@ mod tests {
         Provided, Queue, ReserveAnswer, SiteOffer,
     };
     use crate::protocol::{
-        Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
-        LossReason, Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
+        Bargain, Barred, Begun, Claim, Claimed, Concluded, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed,
+        Inquire, LossReason, Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{
         Landed, Postponed, Recall, Recalled, Record, Release, Reserve, Revoked, Run, Ship, Submit, TaskBid, Verdict,
@@ -272,7 +272,9 @@ mod tests {
                 reports_start: true,
                 losses: 2,
                 may_be_lost: true,
+                ends_quietly: false,
             }),
+            Message::Concluded(Concluded { task }),
             Message::Barred(Barred { task, why: Denial::Duplicate }),
             Message::Begun(Begun { task }),
             Message::Revoked(Revoked { job: id, booking: BookingId(9) }),

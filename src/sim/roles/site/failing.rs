@@ -11,7 +11,7 @@
 
 use super::{Ending, Out, Running, Site, Time};
 use crate::kernel::ActorId;
-use crate::protocol::{Ended, Lost, Message, Record};
+use crate::protocol::{Lost, Message, Record};
 use crate::time::Span;
 
 impl Site {
@@ -91,9 +91,9 @@ impl Site {
     }
 
     pub(super) fn report_end(&mut self, slot: usize, out: &mut Out) {
-        let Running { task, sender, started, .. } = *self.tasks.at(slot);
-        let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
-        out.send_at(end, sender, Message::Ended(Ended { task, started }));
+        let running = self.tasks.at(slot);
+        let end = running.outlook().end.round_up(self.report_every);
+        out.send_at(end, running.sender, running.end_message());
     }
 
     fn report_loss(&self, at: Time, sender: ActorId, lost: Lost, out: &mut Out) {

@@ -158,6 +158,8 @@ pub struct Start {
     pub loss: Loss,
     /// Order of ends within one instant: lower ranks first, and among equals the earlier start.
     pub rank: u64,
+    /// True if its sender only records its end.
+    pub ends_quietly: bool,
 }
 
 impl Start {
@@ -175,6 +177,7 @@ impl Start {
             ending: Ending::Settled,
             loss: Loss::default(),
             rank: 0,
+            ends_quietly: false,
         }
     }
 }

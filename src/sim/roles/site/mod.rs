@@ -26,7 +26,7 @@ pub use self::manager::{Ending, Loss, Manager, On, SiteOrder, Start, task_rank};
 pub use self::tasks::{Running, TaskState, Tasks};
 use crate::grid::{Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
-use crate::protocol::{Ended, Message, Record};
+use crate::protocol::{Message, Record};
 use crate::time::{Span, Stamp, Time};
 
 pub struct Site {
@@ -159,11 +159,11 @@ impl Site {
     fn leave_for_good(&mut self, now: Time, slot: usize, end: Record, out: &mut Out) -> Running {
         self.log_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
-        let Running { task, sender, started, ending, .. } = running;
+        let Running { sender, ending, .. } = running;
         out.log(end);
         self.timed -= usize::from(ending == Ending::Timed);
         if ending != Ending::Settled {
-            out.send_at(now.round_up(self.report_every), sender, Message::Ended(Ended { task, started }));
+            out.send_at(now.round_up(self.report_every), sender, running.end_message());
         }
         running
     }

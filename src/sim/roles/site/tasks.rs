@@ -7,6 +7,7 @@ use super::manager::{Ending, Loss, On, Start};
 use super::nodes::Nodes;
 use crate::grid::{Demand, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
+use crate::protocol::{Concluded, Ended, Message};
 use crate::time::{Span, Time};
 
 /// All tasks of a site that have not ended.
@@ -31,6 +32,8 @@ pub struct Running {
     pub started: Time,
     pub ending: Ending,
     pub loss: Loss,
+    /// True if its sender only records its end.
+    pub(super) ends_quietly: bool,
     pub(super) rank: u64,
     /// Serial number of its latest timer; earlier timers are void.
     pub(super) serial: u64,
@@ -107,7 +110,8 @@ impl Tasks {
     }
 
     pub(super) fn add(&mut self, start: &Start) -> usize {
-        let Start { task, sender, at, ref on, demand, share, runtime, walltime, ending, loss, rank } = *start;
+        let Start { task, sender, at, ref on, demand, share, runtime, walltime, ending, loss, rank, ends_quietly } =
+            *start;
         let running = Running {
             task,
             sender,
@@ -116,6 +120,7 @@ impl Tasks {
             started: at,
             ending,
             loss,
+            ends_quietly,
             rank,
             serial: 0,
             share,
@@ -233,6 +238,14 @@ fn runs_on(running: &Running, nodes: &NodeSet) -> bool {
 }
 
 impl Running {
+    /// The message about its end, for its sender.
+    pub(super) fn end_message(&self) -> Message {
+        match self.ends_quietly {
+            true => Message::Concluded(Concluded { task: self.task }),
+            false => Message::Ended(Ended { task: self.task, started: self.started }),
+        }
+    }
+
     /// Its nodes, if it runs.
     pub fn nodes(&self) -> Option<&NodeSet> {
         match &self.state {

@@ -285,6 +285,7 @@ impl Manager for Juggler {
             ending: Ending::Timed,
             loss: Loss::default(),
             rank: 0,
+            ends_quietly: false,
         };
         self.balls.push(Ball { start, width: nodes, has_started: false, on: None, share });
     }

@@ -321,6 +321,7 @@ impl SharingManager {
                 ending: Ending::Ordered,
                 loss: self.attempts.as_ref().map_or(Loss::default(), |them| them.starts(losses, self.width(&need))),
                 rank: 0,
+                ends_quietly: false,
             }));
         }
         let others = yields.into_iter().filter(|(job, _)| !newcomers.contains(job));

@@ -20,8 +20,8 @@ use super::world::World;
 use crate::grid::{Approach, BookingId, Crash, Denial, Job, JobId, Part, Receipt, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Begun, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Recalled, Record,
-    Returned, Revoked,
+    Begun, Concluded, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Recalled,
+    Record, Returned, Revoked,
 };
 use crate::roles::{Out, Planner};
 use crate::systems::NegotiatedJob;
@@ -152,10 +152,21 @@ impl Customer {
         out: &mut Out,
         act: impl FnOnce(&mut dyn Strategy, &mut JobContext<'_>),
     ) {
-        let Customer { world, rules, approach, open_actions, live, seed, .. } = self;
+        let Customer { world, rules, approach, open_actions, live, seed, followers, .. } = self;
         let Some(CustomerJob { run, pinned, strategy, is_doomed: false, .. }) = live.get_mut(&job) else { return };
-        let mut context =
-            JobContext { now, run, world, rules, approach, pinned: *pinned, seed: *seed, open_actions, out };
+        let is_followed = followers.contains_key(&job);
+        let mut context = JobContext {
+            now,
+            run,
+            world,
+            rules,
+            approach,
+            pinned: *pinned,
+            seed: *seed,
+            is_followed,
+            open_actions,
+            out,
+        };
         act(strategy.as_mut(), &mut context);
         while let Some(job) = self.open_actions.given_up.pop() {
             self.live.remove(&job);
@@ -328,6 +339,14 @@ impl Customer {
             Message::Ended(Ended { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
                 if !live.run.is_at(task.index, provider) {
+                    return Err(Fault::Unasked);
+                }
+                self.handle_end(now, task, out);
+            }
+            // Only the end of a task from which nothing follows may be reported so.
+            Message::Concluded(Concluded { task }) => {
+                let Some(live) = self.live.get(&task.job) else { return Ok(()) };
+                if !live.run.is_at(task.index, provider) || !live.run.ends_quietly(task.index) {
                     return Err(Fault::Unasked);
                 }
                 self.handle_end(now, task, out);
@@ -522,6 +541,7 @@ fn survives_crash(message: &Message) -> bool {
     matches!(
         message,
         Message::Ended(_)
+            | Message::Concluded(_)
             | Message::Landed(_)
             | Message::Barred(_)
             | Message::Lost(_)

@@ -59,6 +59,8 @@ pub struct JobContext<'a> {
     pub approach: &'a Approach,
     pub(super) pinned: Option<usize>,
     pub(super) seed: u64,
+    /// True if other jobs are submitted after this one.
+    pub(super) is_followed: bool,
     pub(super) open_actions: &'a mut OpenActions,
     pub(super) out: &'a mut Out,
 }
@@ -321,6 +323,8 @@ impl JobContext<'_> {
     pub(super) fn enter(&mut self, task: u32) {
         let Some(assignment) = self.run.enter_if_ready(task) else { return };
         let reports_start = assignment.reports_start();
+        let ends_quietly = self.ends_quietly(task, &assignment);
+        self.run.set_quiet_end(task, ends_quietly);
         let Assignment { provider, within, padded, .. } = assignment;
         let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
         self.open_actions.sent.add(provider, self.arrival(provider), oldest);
@@ -342,7 +346,16 @@ impl JobContext<'_> {
                 reports_start,
                 losses: self.run.losses(task),
                 may_be_lost: provider.fails(),
+                ends_quietly,
             }),
         );
+    }
+
+    /// True if nothing follows from the end of a task: no other task and no job waits for it, no rest of a booking is
+    /// handed back then, and its job cannot be lost elsewhere.
+    fn ends_quietly(&self, task: u32, assignment: &Assignment) -> bool {
+        let has_rest = !assignment.within.is_empty() && self.world.providers[assignment.provider].takes_back;
+        let is_awaited = self.is_followed || has_rest || assignment.reports_start() || !self.run.is_last(task);
+        !is_awaited && !self.world.fails()
     }
 }

@@ -31,6 +31,8 @@ struct TaskRun {
     /// True if the task has announced its start, as requested.
     begun: bool,
     ended: bool,
+    /// True if its site reports its end as one from which nothing follows.
+    ends_quietly: bool,
     /// Number of times that the task had been lost when it was last taken back.
     losses: u32,
 }
@@ -99,6 +101,22 @@ impl Run {
                 && !task.ended
                 && task.assignment.as_ref().is_some_and(|assignment| assignment.provider == provider)
         })
+    }
+
+    /// Sets whether nothing follows from the end of a task that is entered.
+    pub fn set_quiet_end(&mut self, task: u32, is_quiet: bool) {
+        self.tasks[task as usize].ends_quietly = is_quiet;
+    }
+
+    /// True if nothing follows from the end of a task.
+    pub fn ends_quietly(&self, task: u32) -> bool {
+        self.tasks.get(task as usize).is_some_and(|task| task.ends_quietly)
+    }
+
+    /// True if no other task of the job depends on a task.
+    pub fn is_last(&self, task: u32) -> bool {
+        let first = self.job.edges.partition_point(|edge| edge.from < task);
+        self.job.edges.get(first).is_none_or(|edge| edge.from != task)
     }
 
     /// Records a start that a provider announces; false if no announcement was due.

@@ -146,6 +146,11 @@ impl World {
         }
     }
 
+    /// True if nodes of any provider fail.
+    pub fn fails(&self) -> bool {
+        self.providers.iter().any(Provider::fails)
+    }
+
     pub fn is_exchange(&self, actor: ActorId) -> bool {
         matches!(self.roads, Roads::Links { exchange, .. } if exchange == actor)
     }

@@ -11,8 +11,8 @@ use crate::grid::{
 };
 use crate::kernel::{Actor, Cause, Entry, Event, Message as _, judge};
 use crate::protocol::{
-    Bargain, Barred, Claimed, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Reason, Recall, Recalled,
-    Reply,
+    Bargain, Barred, Claimed, Concluded, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Reason, Recall,
+    Recalled, Reply,
 };
 use crate::random::SplitMix64;
 use crate::roles::User;
@@ -173,7 +173,11 @@ impl Trickster {
                     out.send(from, Message::Begun(Begun { task: enter.task }));
                 }
                 let end = enter.not_before.max(now) + enter.runtime;
-                out.send_at(end, from, Message::Ended(Ended { task: enter.task, started: now }));
+                let ended = match enter.ends_quietly {
+                    true => Message::Concluded(Concluded { task: enter.task }),
+                    false => Message::Ended(Ended { task: enter.task, started: now }),
+                };
+                out.send_at(end, from, ended);
                 None
             }
             Message::Recall(recall) => {
@@ -235,6 +239,7 @@ impl Trickster {
             4 => Message::Returned(Returned { booking: BookingId(number), result: Ok(fee) }),
             5 => Message::Recalled(Recalled { task, in_time, losses: number as u32 }),
             6 => Message::Begun(Begun { task }),
+            7 if in_time => Message::Concluded(Concluded { task }),
             7 => Message::Ended(Ended { task, started: start }),
             _ => Message::Barred(Barred { task, why: Denial::NoRoom }),
         }

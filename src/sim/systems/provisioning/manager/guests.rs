@@ -368,6 +368,7 @@ fn make_submission(
         reports_start: false,
         losses,
         may_be_lost: true,
+        ends_quietly: false,
     };
     Submission { sender, origin, enter }
 }

@@ -365,7 +365,8 @@ impl NegotiatingManager {
         let is_open = enter.reports_start || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::on_whole_nodes(sender, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Timed } else { Ending::Settled };
-        orders.push(SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(task), ..start }));
+        let ends_quietly = enter.ends_quietly;
+        orders.push(SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(task), ends_quietly, ..start }));
         let idle_until = if enter.reports_start { enter.not_before } else { now };
         let is_leg = enter.is_leg();
         let losses = enter.losses;

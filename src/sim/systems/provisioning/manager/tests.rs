@@ -11,7 +11,7 @@ use super::*;
 use crate::grid::{JobId, QuoteId};
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::play::second;
-use crate::protocol::{Claim, Claimed, Coordinated, Ended, Lot, Pledge, PledgeAnswer, Returned};
+use crate::protocol::{Claim, Claimed, Concluded, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
 use crate::roles::{Out, Site};
 use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
 use crate::systems::provisioning::forecast::History;
@@ -113,6 +113,7 @@ fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Mess
         reports_start: false,
         losses: 0,
         may_be_lost: true,
+        ends_quietly: false,
     })
 }
 
@@ -241,7 +242,7 @@ fn a_task_that_no_queue_takes_is_refused_at_once() {
 /// A submission that promises that nothing follows from it before the task can have ended.
 fn enter_for_certain(job: u32, procs: u32, runs: u64) -> Message {
     match enter(job, procs, (runs, 2 * runs), &[]) {
-        Message::Enter(enter) => Message::Enter(Enter { may_be_lost: false, ..enter }),
+        Message::Enter(enter) => Message::Enter(Enter { may_be_lost: false, ends_quietly: true, ..enter }),
         other => other,
     }
 }
@@ -250,8 +251,8 @@ fn enter_for_certain(job: u32, procs: u32, runs: u64) -> Message {
 fn a_refusal_comes_no_sooner_than_its_submission_promises() {
     let played = play(None, vec![vec![(1, enter_for_certain(5, 4, 10)), (3, enter_for_certain(5, 4, 30))]]);
     let barred = Message::Barred(Barred { task: task(5), why: Denial::Duplicate });
-    let ended = Message::Ended(Ended { task: task(5), started: second(1) });
-    assert_eq!(played.received[0], [(second(11), ended), (second(33), barred)]);
+    let concluded = Message::Concluded(Concluded { task: task(5) });
+    assert_eq!(played.received[0], [(second(11), concluded), (second(33), barred)]);
 }
 
 #[test]
@@ -366,9 +367,9 @@ fn any_word() -> impl Strategy<Value = Message> {
             .prop_map(|(version, parts)| Lot::Slots { version, parts }),
     ];
     let enters = (0u32..8, 0u32..10, (0u64..60, 0u64..120), 0u64..300, prop::collection::vec((0u64..9, 0u32..9), 0..3));
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let enters = (enters, flags).prop_map(|((job, procs, (runs, asks), not_before, within), flags)| {
-        let (reports_start, may_be_lost) = flags;
+        let (reports_start, may_be_lost, ends_quietly) = flags;
         Message::Enter(Enter {
             task: task(job),
             procs,
@@ -379,6 +380,7 @@ fn any_word() -> impl Strategy<Value = Message> {
             reports_start,
             losses: 0,
             may_be_lost,
+            ends_quietly,
         })
     });
     prop_oneof![
@@ -407,6 +409,7 @@ fn is_answer(message: &Message) -> bool {
         Message::Barred(_)
             | Message::Begun(_)
             | Message::Ended(_)
+            | Message::Concluded(_)
             | Message::Lost(_)
             | Message::Revoked(_)
             | Message::Postponed(_)
