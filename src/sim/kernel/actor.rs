@@ -56,6 +56,8 @@ pub enum Reaction {
     Now,
     /// Nothing that the receiver sends in reaction leaves it earlier than this long after the arrival.
     After(Span),
+    /// Nothing that the receiver sends in reaction leaves it before this time.
+    Until(Time),
     /// The receiver never sends anything in reaction.
     Never,
 }
@@ -67,7 +69,8 @@ impl Reaction {
             Reaction::Now => arrival,
             Reaction::After(span) if span.is_zero() => arrival,
             Reaction::After(span) => arrival.after(span),
-            Reaction::Never => Stamp::NEVER,
+            Reaction::Until(Time::NEVER) | Reaction::Never => Stamp::NEVER,
+            Reaction::Until(time) => arrival.max(Stamp::at(time)),
         }
     }
 }
@@ -123,6 +126,8 @@ pub struct Outbox<M, R> {
     now: Stamp,
     /// Time before which no event that is known elsewhere can reach the actor.
     horizon: Time,
+    /// Rank of the next messages.
+    rank: u16,
     pub(super) actions: Vec<Action<M>>,
     pub(super) records: Vec<R>,
 }
@@ -133,6 +138,7 @@ pub(super) enum Action<M> {
     Send {
         to: ActorId,
         sent: Stamp,
+        rank: u16,
         message: M,
     },
     /// Timer; nothing leaves the actor because of it before `floor`.
@@ -145,12 +151,13 @@ pub(super) enum Action<M> {
 
 impl<M, R> Outbox<M, R> {
     pub(super) fn new() -> Outbox<M, R> {
-        Outbox { now: Stamp::ZERO, horizon: Time::ZERO, actions: Vec::new(), records: Vec::new() }
+        Outbox { now: Stamp::ZERO, horizon: Time::ZERO, rank: 0, actions: Vec::new(), records: Vec::new() }
     }
 
     pub(super) fn begin(&mut self, now: Stamp, horizon: Time) {
         self.now = now;
         self.horizon = horizon;
+        self.rank = 0;
     }
 
     /// Time before which nothing reaches this actor, but for timers that it sets in this batch: what it does until then
@@ -163,7 +170,7 @@ impl<M, R> Outbox<M, R> {
 
     /// Sends a message now; it arrives after the latency between the two actors.
     pub fn send(&mut self, to: ActorId, message: M) {
-        self.actions.push(Action::Send { to, sent: self.now, message });
+        self.actions.push(Action::Send { to, sent: self.now, rank: self.rank, message });
     }
 
     /// Sends a message as if at the later time `time`, once nothing can change it any more. The receiver cannot tell
@@ -171,7 +178,17 @@ impl<M, R> Outbox<M, R> {
     pub fn send_at(&mut self, time: Time, to: ActorId, message: M) {
         assert!(time >= self.now.time, "a message sent at {time} lies in the past of {}", self.now);
         let sent = if time == self.now.time { self.now } else { Stamp::at(time) };
-        self.actions.push(Action::Send { to, sent, message });
+        self.actions.push(Action::Send { to, sent, rank: self.rank, message });
+    }
+
+    /// Sets the rank of all further messages of this batch; each batch begins with rank 0. Of all messages that one
+    /// actor sends another as of one stamp, those of a lower rank come first, and those of one rank in the order of
+    /// sending.
+    ///
+    /// So a message that is sent ahead can arrive in the place that it would have if it were sent at its time: behind
+    /// messages of a lower rank that are sent then.
+    pub fn set_rank(&mut self, rank: u16) {
+        self.rank = rank;
     }
 
     /// Sets a timer: [`Cause::Timer`] at `time` (in the next step, if that is now).

@@ -346,7 +346,7 @@ impl<M: Message, R> Hub<M, R> {
                 self.check_stamp(leaf, &envelope, promised)?;
             }
             (self.observer)(&envelope);
-            self.last_numbers[envelope.from.index()] = envelope.number;
+            self.last_numbers[envelope.from.index()] = envelope.action_number();
             let peer = &mut self.leaves[leaf];
             peer.last_up = Some((envelope.message.name(), envelope.arrival));
             peer.messages_up += 1;
@@ -619,7 +619,7 @@ impl<M: Message, R> Hub<M, R> {
         if self.has_sources && envelope.message.wants_answer() {
             return wrong("a message that asks for an answer, where no member needs any");
         }
-        if envelope.number <= self.last_numbers[envelope.from.index()] {
+        if envelope.action_number() <= self.last_numbers[envelope.from.index()] {
             return wrong("the messages of an actor are out of order");
         }
         Ok(())

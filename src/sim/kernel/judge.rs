@@ -18,7 +18,7 @@ pub fn run_actors<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, l
     let mut sent = vec![0; actors.len()];
     let mut log = Vec::new();
     for number in 0..actors.len() {
-        let key = Key { at: Stamp::ZERO, to: number, from: number, number: 0 };
+        let key = Key { at: Stamp::ZERO, to: number, from: number, rank: 0, number: 0 };
         due.insert(key, Due { cause: Cause::Start, excuse: Stamp::ZERO });
     }
 
@@ -39,18 +39,18 @@ pub fn run_actors<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, l
         for action in out.actions {
             sent[actor] += 1;
             let (key, event) = match action {
-                Action::Send { to, sent: leaves, message } => {
+                Action::Send { to, sent: leaves, rank, message } => {
                     let name = message.name();
                     assert!(leaves >= excuse, "{name} leaves {actor} at {leaves}, promised not before {excuse}");
                     let at = leaves.after(
                         link_latency(actor, actor, latencies, to) + link_latency(to.index(), actor, latencies, to),
                     );
-                    let key = Key { at, to: to.index(), from: actor, number: sent[actor] };
+                    let key = Key { at, to: to.index(), from: actor, rank, number: sent[actor] };
                     (key, Due { excuse: message.reaction().earliest(at), cause: Cause::Message(message) })
                 }
                 Action::Wake { at, token, floor } => {
                     assert!(floor >= excuse, "{actor} set a timer at {now} for {floor}, promised not before {excuse}");
-                    let key = Key { at, to: actor, from: actor, number: sent[actor] };
+                    let key = Key { at, to: actor, from: actor, rank: 0, number: sent[actor] };
                     (key, Due { cause: Cause::Timer(token), excuse: floor })
                 }
             };
@@ -73,6 +73,7 @@ struct Key {
     at: Stamp,
     to: usize,
     from: usize,
+    rank: u16,
     number: u64,
 }
 

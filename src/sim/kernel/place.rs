@@ -20,12 +20,16 @@ pub type BoxedActor<M, R> = Box<dyn Actor<M, R> + Send>;
 /// Steps of one instant at most. A longer exchange without latency never ends.
 pub const STEPS_MAX: u32 = 1_000_000;
 
+/// Position of the rank in the number of a message.
+const RANK_SHIFT: u32 = 48;
+
 /// A message in transit, with everything that determines its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope<M> {
     pub arrival: Stamp,
     pub from: ActorId,
     pub to: ActorId,
+    /// Rank of the message in the upper 16 bits, and below it the number of the action of its sender.
     pub number: u64,
     pub message: M,
 }
@@ -300,11 +304,12 @@ impl<M: Message, R> Place<M, R> {
         let first = self.take_numbers(actor, actions.len());
         for (number, action) in (first..).zip(actions.drain(..)) {
             match action {
-                Action::Send { to, sent, message } => {
+                Action::Send { to, sent, rank, message } => {
                     let arrival = sent.after(self.latency(actor, to));
                     if arrival.time > Time::LATEST {
                         return Err(Breach::Late { actor, what: message.name(), due: arrival });
                     }
+                    let number = number | u64::from(rank) << RANK_SHIFT;
                     let envelope = Envelope { arrival, from: actor, to, number, message };
                     let was_foretold = self.answers.pop_front_if(|answer| answer.is_like(&envelope)).is_some();
                     if !was_foretold && sent < earliest {
@@ -356,6 +361,13 @@ impl<M: Message, R> Place<M, R> {
 impl<M, R> TrackState<M, R> {
     fn new() -> TrackState<M, R> {
         TrackState { agenda: Agenda::new(), log: Vec::new(), now: Stamp::ZERO }
+    }
+}
+
+impl<M> Envelope<M> {
+    /// Number of the action by which the message was sent; its sender's messages have ascending ones.
+    pub(super) fn action_number(&self) -> u64 {
+        self.number & ((1 << RANK_SHIFT) - 1)
     }
 }
 

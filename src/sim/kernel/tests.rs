@@ -89,6 +89,7 @@ impl Gossip {
     fn send(&mut self, later: Time, life: u8, out: &mut Outbox<Word, u64>) {
         let to = ActorId(self.draw(self.everybody.into()) as u32);
         let word = Word { life: life - 1, patience: self.draw(u64::from(ORDER)) as u8, content: self.state };
+        out.set_rank(self.draw(3) as u16);
         out.send_at(later, to, word);
     }
 }
@@ -639,6 +640,48 @@ fn nothing_happens_after_the_last_time() {
         let message = breach.describe(&|_| "york".to_owned(), &|_| String::new());
         assert!(message.starts_with(&format!("virtual time ends before {what} of york, due at [")), "{message}");
     }
+}
+
+/// Sends its first message ahead, and others at the time of that one, by their ranks.
+struct Ranking;
+
+impl Actor<Word, u64> for Ranking {
+    fn handle_batch(&mut self, now: Stamp, _: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        let word = |content| Word { life: 0, patience: 1, content };
+        let later = Time::from_micros(5);
+        if now == Stamp::ZERO {
+            out.wake_at(later, 0);
+            out.set_rank(2);
+            return out.send_at(later, ActorId(1), word(0));
+        }
+        out.send(ActorId(1), word(1));
+        for rank in [3, 2, 1] {
+            out.set_rank(rank);
+            out.send(ActorId(1), word(rank.into()));
+        }
+    }
+}
+
+/// Logs the contents of messages.
+struct Logging;
+
+impl Actor<Word, u64> for Logging {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        for event in batch.drain(..) {
+            if let Cause::Message(word) = event.cause {
+                out.log(word.content);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_message_sent_ahead_arrives_by_its_rank() {
+    let actors: Cast = vec![(ActorId(0), Box::new(Ranking)), (ActorId(1), Box::new(Logging))];
+    let mut place = Place::new(actors, [Span::ZERO; 2].into());
+    while place.run_before(Stamp::NEVER, 9).unwrap() {}
+    let log = place.take_log();
+    assert_eq!(log.iter().map(|entry| entry.record).collect::<Vec<_>>(), [1, 1, 0, 2, 3]);
 }
 
 /// Notes its horizon at each batch.

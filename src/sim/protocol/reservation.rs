@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Invalid, Job, JobId, JobShape, NodeSet, Staging, TaskId};
-use crate::kernel::ActorId;
+use crate::kernel::{ActorId, Reaction};
 use crate::time::{Span, Time};
 
 /// Request of a user for the nodes of a job's one task, for its walltime, between two times; or for one of its other
@@ -62,6 +62,17 @@ pub struct Hold {
     /// Set if nodes may fail, or if other tasks may start because of this message: none of them is lost or ends earlier
     /// than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
+}
+
+impl Hold {
+    /// The task starts at its time or not at all. If nodes may fail, others may be lost or ended sooner.
+    pub fn reaction(&self) -> Reaction {
+        let lasts = self.runtime.min(self.walltime);
+        match self.safe {
+            None => Reaction::Until(self.start + lasts),
+            Some(safe) => Reaction::After(safe.min(lasts)),
+        }
+    }
 }
 
 /// Withdrawal of a task that has not started, by the meta-scheduler; its site's report of its end is void.
