@@ -11,7 +11,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::job_context::{Alarm, JobContext, OpenActions};
+use super::job_context::{ALARM_RANK, Alarm, JobContext, OpenActions};
 use super::pending::{PendingKey, PendingReply};
 use super::rules::Provisioning;
 use super::run::{Assignment, Run};
@@ -20,12 +20,15 @@ use super::world::World;
 use crate::grid::{Approach, BookingId, Crash, Denial, Job, JobId, Part, Receipt, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Begun, Concluded, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Recalled,
-    Record, Returned, Revoked,
+    Begun, Concluded, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Query,
+    Recalled, Record, Returned, Revoked,
 };
 use crate::roles::{Out, Planner};
 use crate::systems::NegotiatedJob;
 use crate::time::{Span, Time};
+
+/// Number of jobs of the calendar that a user asks about ahead of their submission.
+const JOBS_AHEAD: usize = 64;
 
 pub struct Customer {
     id: ActorId,
@@ -49,6 +52,8 @@ pub struct Customer {
     /// Tasks without open dependencies, kept until all messages of the moment have been handled.
     ready: Vec<(JobId, u32)>,
     has_begun: bool,
+    /// True if its questions about jobs to come follow from its calendar alone, so that it sends them ahead.
+    asks_ahead: bool,
     /// It has logged that a site breaks its contract. All later messages are ignored.
     has_accused: bool,
 }
@@ -78,6 +83,11 @@ impl Customer {
             followers.entry(before).or_default().push((think, next));
         }
         negotiated.sort_by_key(|next| (next.job.arrive, next.job.id));
+        let asks_ahead = row.name == strategy::USUAL
+            && approach.crash.is_none()
+            && followers.is_empty()
+            && world.providers.iter().all(|provider| !provider.latency.is_zero())
+            && negotiated.iter().all(|next| next.job.tasks.len() == 1);
         Customer {
             id,
             seed,
@@ -94,18 +104,56 @@ impl Customer {
             late: Vec::new(),
             ready: Vec::new(),
             has_begun: false,
+            asks_ahead,
             has_accused: false,
         }
     }
 
-    /// Takes up all jobs whose submission time has come.
+    /// Takes up all jobs whose submission time has come, and sets the timers for the next ones.
     fn keep_calendar(&mut self, now: Time, out: &mut Out) {
+        self.begin_due_negotiations(now, out);
+        self.plan_calendar(out);
+    }
+
+    fn begin_due_negotiations(&mut self, now: Time, out: &mut Out) {
         while let Some(next) = self.negotiated.pop_front_if(|next| next.job.arrive <= now) {
             self.begin_negotiation(now, next, out);
         }
-        if let Some(next) = self.negotiated.front() {
-            self.open_actions.wake_at(next.job.arrive, Alarm::Calendar, out);
+    }
+
+    /// Sets timers for the next jobs of the calendar.
+    ///
+    /// The questions about some jobs follow from the calendar alone. They are sent ahead, stamped with the submission,
+    /// and the timer is quiet, so that the run does not wait for each submission. The first other one has an alarm,
+    /// after which this is called again.
+    fn plan_calendar(&mut self, out: &mut Out) {
+        let mut planned = 0;
+        while let Some(first) = self.negotiated.get(planned) {
+            let arrive = first.job.arrive;
+            let count = self.negotiated.range(planned..).take_while(|next| next.job.arrive == arrive).count();
+            let together = self.negotiated.range(planned..planned + count);
+            let rounds: Option<Vec<_>> = together.map(|next| self.foresee_round(next)).collect();
+            let Some(rounds) = rounds.filter(|_| planned < JOBS_AHEAD) else {
+                return self.open_actions.wake_at(arrive, Alarm::Calendar, out);
+            };
+            out.set_rank(ALARM_RANK);
+            for (next, round) in self.negotiated.range(planned..).zip(rounds) {
+                let numbers = self.open_actions.send_queries(arrive, next.job.id, &round, &self.world, out);
+                self.open_actions.ahead.insert(next.job.id, numbers);
+            }
+            out.set_rank(0);
+            out.wake_quietly_at(arrive, 0);
+            planned += count;
         }
+    }
+
+    /// The questions that a job begins with, if they follow from the calendar alone. A job without a choice of sites has
+    /// none: it is sent or refused when it is submitted.
+    fn foresee_round(&self, next: &NegotiatedJob) -> Option<Vec<(usize, Query)>> {
+        let pinned = next.site.and_then(|site| self.world.provider_of(site));
+        let providers = self.world.fitting_providers(next.job.tasks.first()?, pinned);
+        let round: Vec<_> = providers.map(|provider| (provider, Query::Load)).collect();
+        (self.asks_ahead && round.len() > 1).then_some(round)
     }
 
     fn begin_negotiation(&mut self, now: Time, next: NegotiatedJob, out: &mut Out) {
@@ -483,6 +531,10 @@ impl Planner for Customer {
             if let Some(Crash { at, .. }) = self.approach.crash {
                 self.open_actions.wake_at(Time::ZERO + at, Alarm::Crash, out);
             }
+        }
+        // The first one is due with all of its time, which has no other alarm.
+        if self.negotiated.front().is_some_and(|next| self.open_actions.ahead.contains_key(&next.job.id)) {
+            self.begin_due_negotiations(now, out);
         }
         while let Some(due) = self.open_actions.alarms.first_entry().filter(|due| *due.key() <= now) {
             for alarm in due.remove() {

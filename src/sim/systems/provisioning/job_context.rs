@@ -17,6 +17,9 @@ use crate::random::SplitMix64;
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
+/// Rank of messages that alarms cause: messages are handled before alarms.
+pub(super) const ALARM_RANK: u16 = 1;
+
 /// The open questions, alarms and transfers of a user.
 #[derive(Default)]
 pub(super) struct OpenActions {
@@ -30,6 +33,8 @@ pub(super) struct OpenActions {
     /// Tasks that sites may not have counted yet when they report their load.
     pub sent: SentTasks,
     pub alarms: BTreeMap<Time, Vec<Alarm>>,
+    /// Numbers of the questions about jobs to come that have been sent ahead, in the order of their providers.
+    pub ahead: BTreeMap<JobId, Vec<u64>>,
     pub given_up: Vec<JobId>,
 }
 
@@ -100,10 +105,11 @@ impl OpenActions {
         self.pending.add(now, now + provider.latency + provider.latency, key, (job, request), out);
     }
 
-    /// Asks providers in one round about a job. Returns the numbers that the answers carry, in order.
+    /// Asks providers in one round about a job, at a time that may be to come. Returns the numbers that the answers
+    /// carry, in order.
     pub fn send_queries(
         &mut self,
-        now: Time,
+        at: Time,
         job: JobId,
         round: &[(usize, Query)],
         world: &World,
@@ -117,8 +123,8 @@ impl OpenActions {
             let number = self.number();
             let quiet_for = Span::from_micros(2 * (longest.micros() - provider.latency.micros()));
             let request = RequestKind::Query(query, quiet_for);
-            self.expect_reply(now, PendingKey::Answer(index, number), (provider, job, request), out);
-            out.send(provider.site, Message::Inquire(Inquire { number, query, quiet_for }));
+            self.expect_reply(at, PendingKey::Answer(index, number), (provider, job, request), out);
+            out.send_at(at, provider.site, Message::Inquire(Inquire { number, query, quiet_for }));
             numbers.push(number);
         }
         numbers
@@ -213,7 +219,11 @@ impl JobContext<'_> {
     /// Asks providers in one round. The strategy must not act on an answer before it has all of them. Returns the
     /// numbers that the answers carry, in order.
     pub fn send_queries(&mut self, round: Vec<(usize, Query)>) -> Vec<u64> {
-        self.open_actions.send_queries(self.now, self.run.job.id, &round, self.world, self.out)
+        let job = self.run.job.id;
+        match self.open_actions.ahead.remove(&job) {
+            Some(numbers) => numbers,
+            None => self.open_actions.send_queries(self.now, job, &round, self.world, self.out),
+        }
     }
 
     /// Position in the order of arrivals of a message sent to a provider now.

@@ -15,7 +15,11 @@ use crate::protocol::{
     Recalled, Reply,
 };
 use crate::random::SplitMix64;
-use crate::roles::User;
+use crate::roles::{Site, User};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
+use crate::systems::provisioning::forecast::History;
+use crate::systems::provisioning::manager::NegotiatingManager;
+use crate::systems::provisioning::planner;
 use crate::time::Stamp;
 
 const CORES: u32 = 16;
@@ -553,6 +557,46 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(1, 0)), Box::new(Mute), Box::new(User::new(customer))];
     judge::run_actors(actors, &[Span::ZERO, Span::ZERO, LATENCY])
+}
+
+/// A user with jobs of one task, between two sites at different latencies.
+fn play_calendar(arrivals: &[u64], cores: [u32; 2], asks_ahead: bool) -> Vec<Entry<Record>> {
+    let row = strategy::find_strategy(strategy::USUAL).unwrap();
+    let further = Span::from_secs(1);
+    let mut world = World::with_providers(&cores, LATENCY);
+    world.providers[1].latency = LATENCY + further;
+    let negotiated = (0..).zip(arrivals).map(|(id, arrive)| {
+        let mut next = job(id, *arrive, 1);
+        Arc::make_mut(&mut next.job).tasks[0].cores = 1 + id % 20;
+        next
+    });
+    let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
+    let mut customer =
+        Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, row, negotiated.collect());
+    assert!(customer.asks_ahead);
+    customer.asks_ahead = asks_ahead;
+    let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> = Vec::new();
+    for procs in cores {
+        let planner = planner::build_planner(planner::USUAL).unwrap();
+        let desk = Desk::new(DeskTerms::new(procs, PlanningMode::Rebuild), planner, Box::new(History::new()));
+        actors.push(Box::new(Site::new(procs, Box::new(NegotiatingManager::new(desk)), [ActorId(2)])));
+    }
+    actors.push(Box::new(User::new(customer)));
+    judge::run_actors(actors, &[Span::ZERO, further, LATENCY])
+}
+
+proptest! {
+    /// Whether questions are sent ahead or on arrival, whatever jobs arrive at once and fit one site, both or none. The
+    /// judge checks that a timer that nobody waits for makes the user send nothing.
+    #[test]
+    fn questions_sent_ahead_change_nothing(
+        arrivals in prop::collection::vec(0u64..60, 1..150),
+        cores in prop::array::uniform2(8u32..20),
+    ) {
+        let expected = play_calendar(&arrivals, cores, false);
+        prop_assert_eq!(accused(&expected), []);
+        prop_assert_eq!(play_calendar(&arrivals, cores, true), expected);
+    }
 }
 
 /// It tries three times, with new questions each time, then it queues.
