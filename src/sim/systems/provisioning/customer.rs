@@ -11,7 +11,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::job_context::{ALARM_RANK, Alarm, JobContext, OpenActions};
+use super::job_context::{ALARM_RANK, Alarm, JobContext, LAST_RANK, OpenActions, alarm_rank};
 use super::pending::{PendingKey, PendingReply};
 use super::rules::Provisioning;
 use super::run::{Assignment, Run};
@@ -136,12 +136,12 @@ impl Customer {
             let Some(rounds) = rounds.filter(|_| planned < JOBS_AHEAD) else {
                 return self.open_actions.wake_at(arrive, Alarm::Calendar, out);
             };
-            out.set_rank(ALARM_RANK);
+            let rank = out.set_rank(ALARM_RANK);
             for (next, round) in self.negotiated.range(planned..).zip(rounds) {
                 let numbers = self.open_actions.send_queries(arrive, next.job.id, &round, &self.world, out);
                 self.open_actions.ahead.insert(next.job.id, numbers);
             }
-            out.set_rank(0);
+            out.set_rank(rank);
             out.wake_quietly_at(arrive, 0);
             planned += count;
         }
@@ -228,7 +228,7 @@ impl Customer {
         self.open_actions.pending.forget();
         self.open_actions.lags.clear();
         for alarms in self.open_actions.alarms.values_mut() {
-            alarms.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
+            alarms.all.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
         }
         for live in self.live.values_mut() {
             live.strategy.crash_process();
@@ -249,7 +249,7 @@ impl Customer {
         }
         // Jobs and data that arrived during the outage.
         let late = self.open_actions.alarms.entry(now).or_default();
-        late.append(&mut self.late);
+        late.all.append(&mut self.late);
     }
 
     /// A task is lost for good, so the other tasks of its job are useless.
@@ -537,7 +537,11 @@ impl Planner for Customer {
             self.begin_due_negotiations(now, out);
         }
         while let Some(due) = self.open_actions.alarms.first_entry().filter(|due| *due.key() <= now) {
-            for alarm in due.remove() {
+            let due = due.remove();
+            for (index, alarm) in due.all.into_iter().enumerate() {
+                if due.has_ahead {
+                    out.set_rank(alarm_rank(index));
+                }
                 match alarm {
                     Alarm::Crash => self.crash(now, out),
                     Alarm::Back => self.restart_process(now, out),
@@ -549,6 +553,9 @@ impl Planner for Customer {
                         self.act_on_job(now, job, out, |strategy, context| strategy.timer_due(token, context));
                     }
                 }
+            }
+            if due.has_ahead {
+                out.set_rank(LAST_RANK);
             }
         }
     }

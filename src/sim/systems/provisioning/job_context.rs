@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::application::{Application, Limits};
 use super::pending::{PendingKey, PendingReplies, PendingReply, RequestKind};
 use super::rules::Provisioning;
-use super::run::{Assignment, Padded, Run, Transfer};
+use super::run::{AlarmPosition, Assignment, Padded, Run, Transfer};
 use super::sent::{ArrivalOrder, SentTasks};
 use super::world::{Provider, World};
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId, fees_of};
@@ -17,8 +17,12 @@ use crate::random::SplitMix64;
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
-/// Rank of messages that alarms cause: messages are handled before alarms.
+/// Rank of messages that the first alarm of a time causes, after those that messages cause. Later alarms have higher
+/// ranks.
 pub(super) const ALARM_RANK: u16 = 1;
+
+/// Rank of messages that a user sends after it has handled the alarms of a time.
+pub(super) const LAST_RANK: u16 = u16::MAX;
 
 /// The open questions, alarms and transfers of a user.
 #[derive(Default)]
@@ -32,10 +36,20 @@ pub(super) struct OpenActions {
     pub loads: BTreeMap<u64, TaskId>,
     /// Tasks that sites may not have counted yet when they report their load.
     pub sent: SentTasks,
-    pub alarms: BTreeMap<Time, Vec<Alarm>>,
+    pub alarms: BTreeMap<Time, Alarms>,
     /// Numbers of the questions about jobs to come that have been sent ahead, in the order of their providers.
     pub ahead: BTreeMap<JobId, Vec<u64>>,
     pub given_up: Vec<JobId>,
+}
+
+/// The alarms of one time, in the order in which they were set.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Alarms {
+    pub all: Vec<Alarm>,
+    /// True if there is a timer for them after which the user may send something. Otherwise it is quiet.
+    is_loud: bool,
+    /// True if the messages of some of them have been sent ahead. Then others need the ranks of their alarms.
+    pub has_ahead: bool,
 }
 
 /// Reason for which a user is woken.
@@ -73,10 +87,20 @@ pub struct JobContext<'a> {
 impl OpenActions {
     pub fn wake_at(&mut self, time: Time, alarm: Alarm, out: &mut Out) {
         let alarms = self.alarms.entry(time).or_default();
-        if alarms.is_empty() {
+        if !std::mem::replace(&mut alarms.is_loud, true) {
             out.wake_at(time, 0);
         }
-        alarms.push(alarm);
+        alarms.all.push(alarm);
+    }
+
+    /// Like `wake_at`, for an alarm after which nothing is sent. Returns its position.
+    fn wake_quietly_at(&mut self, time: Time, alarm: Alarm, out: &mut Out) -> AlarmPosition {
+        let alarms = self.alarms.entry(time).or_default();
+        if alarms.all.is_empty() {
+            out.wake_quietly_at(time, 0);
+        }
+        alarms.all.push(alarm);
+        (time, alarms.all.len() - 1)
     }
 
     /// Settles an answer and returns its question. The response time of the provider is a bound on the age of its news.
@@ -297,7 +321,7 @@ impl JobContext<'_> {
         let at = Time::from_micros(start.micros().saturating_sub(way.micros()));
         if at > self.now {
             self.run.add_delay(task);
-            self.open_actions.wake_at(at, Alarm::Arrived(self.run.id(task)), self.out);
+            self.expect_arrival(task, at);
         }
         self.enter(task);
     }
@@ -319,32 +343,63 @@ impl JobContext<'_> {
         for Transfer { from_task, to_task, bytes, from, to } in transfers {
             let edge = EdgeId { job, from: from_task, to: to_task };
             let load = self.open_actions.number();
-            let task = self.run.id(to_task);
             match self.world.ship(self.now, (from, to), (edge, bytes), load, self.out) {
-                Some(there) => self.open_actions.wake_at(there, Alarm::Arrived(task), self.out),
+                Some(there) => self.expect_arrival(to_task, there),
                 None => {
-                    self.open_actions.loads.insert(load, task);
+                    self.open_actions.loads.insert(load, self.run.id(to_task));
                 }
             }
         }
     }
 
-    /// Enters a task into its site's queue or booking, if its time has come.
+    /// Sets an alarm for the arrival of data of a task, or for its own time.
+    ///
+    /// Where arrivals are known and nothing is lost, the alarm is quiet: as soon as all that the task waits for is under
+    /// way, it is submitted ahead ([`Self::enter`]).
+    fn expect_arrival(&mut self, task: u32, at: Time) {
+        let alarm = Alarm::Arrived(self.run.id(task));
+        let is_certain = self.approach.crash.is_none() && self.world.foresees_arrivals;
+        if is_certain && at > self.now {
+            let position = self.open_actions.wake_quietly_at(at, alarm, self.out);
+            self.run.expect_arrival(task, position);
+        } else {
+            self.open_actions.wake_at(at, alarm, self.out);
+        }
+    }
+
+    /// Enters a task into its site's queue or booking, if its time has come. If its time is known and nothing can change
+    /// it, the submission is sent now, in the place of that time.
     pub(super) fn enter(&mut self, task: u32) {
+        if let Some(((at, index), assignment)) = self.run.foresee_entry(task, self.now) {
+            self.open_actions.alarms.entry(at).or_default().has_ahead = true;
+            let rank = self.out.set_rank(alarm_rank(index));
+            self.submit(at, task, assignment);
+            self.out.set_rank(rank);
+            return;
+        }
         let Some(assignment) = self.run.enter_if_ready(task) else { return };
+        let provider = assignment.provider;
+        let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
+        self.open_actions.sent.add(provider, self.arrival(provider), oldest);
+        self.out.log(Record::Assigned { task: self.run.id(task), site: self.world.providers[provider].site });
+        if !self.run.is_foreseen(task) {
+            self.submit(self.now, task, assignment);
+        }
+    }
+
+    /// Sends the submission of a task to its place, as of a time that may be to come.
+    fn submit(&mut self, at: Time, task: u32, assignment: Assignment) {
         let reports_start = assignment.reports_start();
         let ends_quietly = self.ends_quietly(task, &assignment);
         self.run.set_quiet_end(task, ends_quietly);
         let Assignment { provider, within, padded, .. } = assignment;
-        let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
-        self.open_actions.sent.add(provider, self.arrival(provider), oldest);
         let provider = &self.world.providers[provider];
         let what = self.run.job.tasks[task as usize];
         let id = self.run.id(task);
-        self.out.log(Record::Assigned { task: id, site: provider.site });
         let usual = Padded { work_from: Time::ZERO, walltime: provider.time(what.walltime) };
         let Padded { work_from, walltime } = padded.unwrap_or(usual);
-        self.out.send(
+        self.out.send_at(
+            at,
             provider.site,
             Message::Enter(Enter {
                 task: id,
@@ -368,4 +423,10 @@ impl JobContext<'_> {
         let is_awaited = self.is_followed || has_rest || assignment.reports_start() || !self.run.is_last(task);
         !is_awaited && !self.world.fails()
     }
+}
+
+/// Rank of messages that an alarm causes, by its place among the alarms of its time.
+pub(super) fn alarm_rank(index: usize) -> u16 {
+    let index = u16::try_from(index).unwrap_or(LAST_RANK);
+    index.saturating_add(ALARM_RANK).min(LAST_RANK - 1)
 }

@@ -20,12 +20,19 @@ pub struct Run {
     turns: Option<Vec<u32>>,
 }
 
+/// Time of an alarm, and its place among the alarms of that time.
+pub type AlarmPosition = (Time, usize);
+
 #[derive(Clone, Debug, Default)]
 struct TaskRun {
     /// Number of predecessors that have not ended.
     before: u32,
     /// Number of transfers under way to it, and its own time, if that has not come.
     data: u32,
+    /// Position of the last of those arrivals that are known ahead.
+    last_arrival: AlarmPosition,
+    /// True if its submission has been sent, as of its last arrival.
+    is_foreseen: bool,
     assignment: Option<Assignment>,
     entered: bool,
     /// True if the task has announced its start, as requested.
@@ -170,6 +177,27 @@ impl Run {
     /// Delays a task until a time of its own, which [`Self::record_arrival`] reports like a transfer.
     pub fn add_delay(&mut self, task: u32) {
         self.tasks[task as usize].data += 1;
+    }
+
+    /// Records that an arrival for a task is known ahead, and that nothing can prevent it.
+    pub fn expect_arrival(&mut self, task: u32, at: AlarmPosition) {
+        let last = &mut self.tasks[task as usize].last_arrival;
+        *last = at.max(*last);
+    }
+
+    /// The place of a task, and its last arrival, if that is the last open dependency and known to come. Once for each
+    /// task.
+    pub fn foresee_entry(&mut self, task: u32, now: Time) -> Option<(AlarmPosition, Assignment)> {
+        let task = &mut self.tasks[task as usize];
+        let is_open = task.before == 0 && task.data > 0 && !task.entered && !task.is_foreseen;
+        let assignment = task.assignment.clone().filter(|_| is_open && task.last_arrival.0 > now)?;
+        task.is_foreseen = true;
+        Some((task.last_arrival, assignment))
+    }
+
+    /// True if the submission of a task has been sent ahead.
+    pub fn is_foreseen(&self, task: u32) -> bool {
+        self.tasks[task as usize].is_foreseen
     }
 
     /// Records that an input of a task has arrived.

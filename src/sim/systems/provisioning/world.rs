@@ -17,6 +17,9 @@ pub struct World {
     /// The sites in the topology's order.
     pub providers: Vec<Provider>,
     roads: Roads,
+    /// True if the arrival of data is known when it is shipped, and no node fails: then it is also known when a task can
+    /// be entered.
+    pub foresees_arrivals: bool,
 }
 
 /// A site as users know it.
@@ -56,7 +59,9 @@ impl World {
             Some((exchange, numbers)) => Roads::Links { paths: network.paths, exchange, numbers },
             None => Roads::Plain { latency: rules.transfer_latency, bandwidth: rules.bandwidth },
         };
-        World { providers, roads }
+        let mut world = World { providers, roads, foresees_arrivals: false };
+        world.foresees_arrivals = matches!(world.roads, Roads::Plain { .. }) && !world.fails();
+        world
     }
 
     /// The world with the latencies that this user has.
@@ -180,7 +185,13 @@ impl World {
             fails: None,
         };
         let providers = cores.iter().enumerate().map(provider).collect();
-        World { providers, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
+        let roads = Roads::Plain { latency: Span::ZERO, bandwidth: None };
+        World { providers, roads, foresees_arrivals: true }
+    }
+
+    /// Like this world, where a transfer takes this long.
+    pub fn with_transfers(self, latency: Span) -> World {
+        World { roads: Roads::Plain { latency, bandwidth: None }, ..self }
     }
 
     /// Like this world, where nodes of all providers fail at times.
@@ -193,6 +204,7 @@ impl World {
         let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };
         let fails = failing.site(0).expect("it fails");
         self.providers.iter_mut().for_each(|provider| provider.fails = Some(fails.attempts(provider.cores)));
+        self.foresees_arrivals = false;
         self
     }
 }
