@@ -42,6 +42,12 @@ impl System for Planning {
         true
     }
 
+    /// A site starts a task as it arrives, since the planner sends a task to cores only after it has learned of the end
+    /// of the one before it there.
+    fn has_settled_answers(&self, site: &Site) -> bool {
+        site.report_every.is_zero()
+    }
+
     fn build_hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::from_site(site)));
         let news = (0..).zip(&grid.sites).filter_map(|(site, (id, known))| Some((site, grid.news(*id, known)?)));
