@@ -18,7 +18,8 @@ type Cast = Vec<(ActorId, BoxedActor<Word, u64>)>;
 struct Word {
     /// Length of the chain of further messages that it may cause.
     life: u8,
-    /// 0: answer at once; 1: never; otherwise: after two microseconds less. From [`ORDER`] on the answer is foretold.
+    /// 0: answer at once; 1: never; [`UNTIL`]: not before a time; otherwise: after two microseconds less. From [`ORDER`]
+    /// on the answer is foretold.
     patience: u8,
     content: u64,
 }
@@ -28,6 +29,7 @@ impl Message for Word {
         match self.patience {
             0 => Reaction::Now,
             1 => Reaction::Never,
+            UNTIL => Reaction::Until(Time::from_micros(self.content % 64)),
             span => Reaction::After(Span::from_micros(u64::from(span) - 2)),
         }
     }
@@ -45,6 +47,7 @@ impl Message for Word {
     }
 }
 
+const UNTIL: u8 = 6;
 const ORDER: u8 = 8;
 
 /// Acts at random within its promises; logs every event.
@@ -110,6 +113,7 @@ impl Actor<Word, u64> for Gossip {
                     match word.reaction() {
                         Reaction::Now => self.exchange(now.time, word.life, out),
                         Reaction::After(span) => self.exchange(now.time + span, word.life, out),
+                        Reaction::Until(time) => self.exchange(now.time.max(time), word.life, out),
                         Reaction::Never => out.wake_quietly_at(now.time + Span::from_micros(self.draw(9)), QUIET),
                     }
                 }

@@ -81,7 +81,7 @@ messages! {
     Cancel(_) => Now,
     // Users ask by their own calendar.
     Answered(_) => Never,
-    Hold(hold) => end_or_loss(hold.runtime.min(hold.walltime), hold.safe),
+    Hold(hold) => hold.reaction(),
     Withdraw(_) => Never,
     Enqueue(_) => Now,
     Queue(queue) => end_or_loss(queue.held_time(), queue.safe),
