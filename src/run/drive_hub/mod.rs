@@ -507,7 +507,7 @@ impl HubDriver<'_, '_, '_> {
         if let Some(waited) = waited {
             links[leaf].waits += 1;
             links[leaf].blocked += waited;
-            // For developers who look for waits that information does not demand.
+            // Shows waits that information does not demand.
             tracing::trace!(leaf = links[leaf].label, cause = hub.wait_cause(leaf), "wait");
         }
         end.map_err(|end| self.halt_for(end, hub, links))

@@ -181,10 +181,9 @@ impl<M, R> Outbox<M, R> {
         self.actions.push(Action::Send { to, sent, rank: self.rank, message });
     }
 
-    /// Sets the rank of all further messages of this batch, and returns the previous one; each batch begins with rank 0.
-    /// Of all messages that one
-    /// actor sends another as of one stamp, those of a lower rank come first, and those of one rank in the order of
-    /// sending.
+    /// Sets the rank of all further messages of this batch, and returns the previous one; each batch begins with rank
+    /// 0. Of all messages that one actor sends another as of one stamp, those of a lower rank come first, and those of
+    /// one rank in the order of sending.
     ///
     /// So a message that is sent ahead can arrive in the place that it would have if it were sent at its time: behind
     /// messages of a lower rank that are sent then.

@@ -112,9 +112,9 @@ struct LeafState<M> {
 pub enum Contact {
     /// All leaves that have mail or could proceed, so that one round trip serves all. Best for long latencies.
     All,
-    /// Only the leaves that block the hub, and those that may send something within their grants and so block it within
-    /// twice their latency; mail for others is kept until they block it, or until it exceeds `MAIL_KEPT`. Best where all
-    /// share a processor, since a frame costs the same for every leaf.
+    /// Only the leaves that block the hub, and those that may send something within their grants and so block it
+    /// within twice their latency; mail for others is kept until they block it, or until it exceeds `MAIL_KEPT`. Best
+    /// where all share a processor, since a frame costs the same for every leaf.
     Blockers,
 }
 
@@ -452,8 +452,8 @@ impl<M: Message, R> Hub<M, R> {
         self.received
     }
 
-    /// Name of the message that a leaf has to answer before the hub can proceed: the last one sent to it, if its earliest
-    /// reaction bounds what the hub may run. None if an event of the leaf's own does.
+    /// Name of the message that a leaf has to answer before the hub can proceed: the last one sent to it, if its
+    /// earliest reaction bounds what the hub may run. None if an event of the leaf's own does.
     pub fn wait_cause(&self, leaf: usize) -> Option<&'static str> {
         let peer = &self.leaves[leaf];
         peer.last_down.map(|(name, _)| name).filter(|_| peer.unacked_min < peer.reported)
@@ -705,8 +705,8 @@ impl<M> LeafState<M> {
         self.done < self.asked && !self.finished
     }
 
-    /// True if a frame from the leaf is certain: once it has run all that it is granted, its floor is later than the one
-    /// that the hub knows.
+    /// True if a frame from the leaf is certain: once it has run all that it is granted, its floor is later than the
+    /// one that the hub knows.
     fn owes_answer(&self) -> bool {
         !self.finished && self.reported.min(self.unacked_min) < self.granted
     }

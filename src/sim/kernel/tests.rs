@@ -18,8 +18,8 @@ type Cast = Vec<(ActorId, BoxedActor<Word, u64>)>;
 struct Word {
     /// Length of the chain of further messages that it may cause.
     life: u8,
-    /// 0: answer at once; 1: never; [`UNTIL`]: not before a time; otherwise: after two microseconds less. From [`ORDER`]
-    /// on the answer is foretold.
+    /// 0: answer at once; 1: never; [`UNTIL`]: not before a time; otherwise: after two microseconds less. From
+    /// [`ORDER`] on the answer is foretold.
     patience: u8,
     content: u64,
 }

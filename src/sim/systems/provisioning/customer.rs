@@ -147,8 +147,8 @@ impl Customer {
         }
     }
 
-    /// The questions that a job begins with, if they follow from the calendar alone. A job without a choice of sites has
-    /// none: it is sent or refused when it is submitted.
+    /// The questions that a job begins with, if they follow from the calendar alone. A job without a choice of sites
+    /// has none: it is sent or refused when it is submitted.
     fn foresee_round(&self, next: &NegotiatedJob) -> Option<Vec<(usize, Query)>> {
         let pinned = next.site.and_then(|site| self.world.provider_of(site));
         let providers = self.world.fitting_providers(next.job.tasks.first()?, pinned);

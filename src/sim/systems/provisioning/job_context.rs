@@ -354,7 +354,7 @@ impl JobContext<'_> {
 
     /// Sets an alarm for the arrival of data of a task, or for its own time.
     ///
-    /// Where arrivals are known and nothing is lost, the alarm is quiet: as soon as all that the task waits for is under
+    /// If arrivals are known and nothing is lost, the alarm is quiet: as soon as all that the task waits for is under
     /// way, it is submitted ahead ([`Self::enter`]).
     fn expect_arrival(&mut self, task: u32, at: Time) {
         let alarm = Alarm::Arrived(self.run.id(task));
@@ -367,8 +367,8 @@ impl JobContext<'_> {
         }
     }
 
-    /// Enters a task into its site's queue or booking, if its time has come. If its time is known and nothing can change
-    /// it, the submission is sent now, in the place of that time.
+    /// Enters a task into its site's queue or booking, if its time has come. If its time is known and nothing can
+    /// change it, the submission is sent now, in the place of that time.
     pub(super) fn enter(&mut self, task: u32) {
         if let Some(((at, index), assignment)) = self.run.foresee_entry(task, self.now) {
             self.open_actions.alarms.entry(at).or_default().has_ahead = true;

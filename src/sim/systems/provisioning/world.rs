@@ -17,8 +17,8 @@ pub struct World {
     /// The sites in the topology's order.
     pub providers: Vec<Provider>,
     roads: Roads,
-    /// True if the arrival of data is known when it is shipped, and no node fails: then it is also known when a task can
-    /// be entered.
+    /// True if the arrival of data is known when it is shipped, and no node fails: then the time at which a task can be
+    /// entered is known, too.
     pub foresees_arrivals: bool,
 }
 

@@ -618,8 +618,8 @@ fn play_flows(strategy: &str, flows: &[Flow], foresees_arrivals: bool) -> Vec<En
 }
 
 proptest! {
-    /// Whether questions are sent ahead or on arrival, whatever jobs arrive at once and fit one site, both or none. The
-    /// judge checks that a timer that nobody waits for makes the user send nothing.
+    /// Questions that are sent ahead are answered like those that are sent at submission, though jobs are submitted at
+    /// once and fit one site, both or none. The judge checks that quiet timers make the user send nothing.
     #[test]
     fn questions_sent_ahead_change_nothing(
         arrivals in prop::collection::vec(0u64..60, 1..150),
@@ -633,7 +633,7 @@ proptest! {
 
 proptest! {
     /// Tasks that are entered ahead run as those that are entered at their time do, though run times, arrivals and
-    /// transfers are such that much happens at once. The judge checks that timers nobody waits for send nothing.
+    /// transfers are such that much happens at once. The judge checks that quiet timers make the user send nothing.
     #[test]
     fn tasks_entered_ahead_change_nothing(
         strategy in prop::sample::select(vec!["best-effort", "moga", "greedy"]),

@@ -100,7 +100,7 @@ fn a_lost_task_starts_again_first_or_last() {
     assert_eq!(received(&gone, |message| matches!(message, Message::Lost(_)).then_some(())), [(second(20), ())]);
 }
 
-/// Where nodes fail, a submission must not promise that nothing follows before its end.
+/// A submission to a site whose nodes fail must not promise that nothing follows before its end.
 #[test]
 fn a_task_that_may_not_be_lost_is_refused() {
     let played = with(&[once("3", 20, 5)], &Recovery::default(), vec![(1, enter_for_certain(1, 8, 50))]);
