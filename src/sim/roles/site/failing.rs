@@ -56,7 +56,7 @@ impl Site {
         let running = self.tasks.finish(slot);
         let Running { task, sender, started, ending, loss, .. } = running;
         out.log(Record::Lost { task, saved });
-        self.timed -= usize::from(ending == Ending::Timed);
+        self.own_ends.remove(task, ending);
         if ending != Ending::Settled && loss.is_reported {
             self.report_loss(now, sender, Lost { task, started, saved }, out);
         }

@@ -210,6 +210,9 @@ pub enum Ending {
     Settled,
     /// The site, by the CPU time that the task has had.
     Timed,
+    /// The site, at the time that follows from its start: the task is never suspended or slowed down, but it may be
+    /// abandoned or lost, so its end is sent when it comes.
+    Fixed,
     /// The manager, by an order; the site checks that the work is done.
     Ordered,
 }

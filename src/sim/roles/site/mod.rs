@@ -43,14 +43,45 @@ pub struct Site {
     /// Starts and ends as currently scheduled; empty under a quiet manager, which has a timer for each.
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
-    /// Number of tasks here whose ends no other actor knows.
-    timed: usize,
+    own_ends: OwnEnds,
     /// Timers that are set, by time, each with its promise: it causes no message before that.
     timers: Vec<(Time, Time)>,
     /// Next time at which something happens here without a message: an end, a start, a decision or an outage.
     /// `Time::NEVER` if nothing does. Timers before it are outdated.
     next_event: Time,
     orders: Vec<SiteOrder>,
+}
+
+/// Ends of tasks that no other actor knows, as they are reported when they come.
+#[derive(Default)]
+struct OwnEnds {
+    /// Number of tasks whose ends depend on what becomes of them.
+    timed: usize,
+    /// End of each task that has a fixed one.
+    fixed: Vec<(TaskId, Time)>,
+}
+
+impl OwnEnds {
+    fn add(&mut self, start: &Start) {
+        match start.ending {
+            Ending::Timed => self.timed += 1,
+            Ending::Fixed => self.fixed.push((start.task, start.at + start.runtime.min(start.walltime))),
+            Ending::Settled | Ending::Ordered => {}
+        }
+    }
+
+    fn remove(&mut self, task: TaskId, ending: Ending) {
+        self.timed -= usize::from(ending == Ending::Timed);
+        if ending == Ending::Fixed {
+            self.fixed.retain(|(its, _)| *its != task);
+        }
+    }
+
+    /// Time before which none of these tasks ends, if nothing happens here before `next`.
+    fn floor(&self, next: Time) -> Time {
+        let soonest = self.fixed.iter().map(|(_, end)| *end).min().unwrap_or(Time::NEVER);
+        if self.timed > 0 { next } else { soonest.max(next) }
+    }
 }
 
 /// Within an instant ends come first, then settled starts; by rank, then in the order in which they were set.
@@ -77,7 +108,7 @@ impl Site {
             expected: Vec::new(),
             due: BinaryHeap::new(),
             serial: 0,
-            timed: 0,
+            own_ends: OwnEnds::default(),
             timers: Vec::new(),
             next_event: Time::ZERO,
             orders: Vec::new(),
@@ -159,9 +190,9 @@ impl Site {
     fn leave_for_good(&mut self, now: Time, slot: usize, end: Record, out: &mut Out) -> Running {
         self.log_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
-        let Running { sender, ending, .. } = running;
+        let Running { task, sender, ending, .. } = running;
         out.log(end);
-        self.timed -= usize::from(ending == Ending::Timed);
+        self.own_ends.remove(task, ending);
         if ending != Ending::Settled {
             out.send_at(now.round_up(self.report_every), sender, running.end_message());
         }
@@ -255,14 +286,14 @@ impl Site {
             .is_some_and(|running| running.sender == sender && matches!(running.state, TaskState::Coming(_)));
         if is_coming {
             let dropped = self.tasks.remove(slot);
-            self.timed -= usize::from(dropped.ending == Ending::Timed);
+            self.own_ends.remove(task, dropped.ending);
         }
     }
 
     fn abandon(&mut self, task: TaskId, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
-        self.tasks.finish(slot);
-        self.timed -= 1;
+        let running = self.tasks.finish(slot);
+        self.own_ends.remove(task, running.ending);
         out.log(Record::Dropped { task });
     }
 
@@ -270,8 +301,8 @@ impl Site {
     fn take_off_nodes(&mut self, now: Time, task: TaskId, why: Record, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
         self.log_checkpoints(now, slot, false, out);
-        self.tasks.finish(slot);
-        self.timed -= 1;
+        let running = self.tasks.finish(slot);
+        self.own_ends.remove(task, running.ending);
         out.log(why);
     }
 
@@ -314,7 +345,8 @@ impl Site {
     /// Slot of a task whose end no other actor knows.
     fn slot_of_its_own(&self, task: TaskId) -> usize {
         let slot = self.slot_of(task);
-        let is_its_own = self.tasks.get(slot).is_some_and(|running| running.ending == Ending::Timed);
+        let ending = self.tasks.get(slot).map(|running| running.ending);
+        let is_its_own = matches!(ending, Some(Ending::Timed | Ending::Fixed));
         assert!(is_its_own, "the site alone may not decide the end of task {task}");
         slot
     }
@@ -355,7 +387,7 @@ impl Site {
         assert!(start.share == 1.0 || !settled, "task {} shares its nodes, so its end is not settled", start.task);
         let at = start.at;
         let slot = self.tasks.add(&start);
-        self.timed += usize::from(start.ending == Ending::Timed);
+        self.own_ends.add(&start);
         // With failures, the end of a task is known only once it has its nodes.
         let is_safe = self.outages.is_none();
         assert!(is_safe || !settled || at == now, "task {} is settled on nodes that may fail before", start.task);
@@ -392,7 +424,10 @@ impl Site {
         self.next_event = next.unwrap_or(Time::NEVER);
         let Some(next) = next else { return };
         // Ends that only this site knows are sent when they occur, which may be then.
-        let floor = if self.timed > 0 { next } else { self.manager.send_floor(next).min(self.failure_floor(next)) };
+        let floor = match self.own_ends.floor(next) {
+            own if own == next => next,
+            own => own.min(self.manager.send_floor(next)).min(self.failure_floor(next)),
+        };
         let place = self.timers.partition_point(|timer| timer.0 > next);
         // A timer that no process waits for may as well come earlier: the site then sets the next one.
         let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };

@@ -362,9 +362,13 @@ impl NegotiatingManager {
         }
         // A task that may be taken back cannot announce its end ahead; and a task that may be moved may escape from a
         // node that fails.
-        let is_open = enter.reports_start || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::on_whole_nodes(sender, task, now, On::Lowest(enter.procs), runtime);
-        let ending = if is_open { Ending::Timed } else { Ending::Settled };
+        let ending = match (enter.reports_start, self.remedy.is_some()) {
+            (true, false) => Ending::Fixed,
+            (true, true) => Ending::Timed,
+            (false, fails) if fails && !self.services.is_empty() => Ending::Timed,
+            (false, _) => Ending::Settled,
+        };
         let ends_quietly = enter.ends_quietly;
         orders.push(SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(task), ends_quietly, ..start }));
         let idle_until = if enter.reports_start { enter.not_before } else { now };
