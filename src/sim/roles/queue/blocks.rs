@@ -1,8 +1,9 @@
-//! A queue in blocks, each with lower bounds of what its jobs request, so that a walk skips blocks of jobs that are all
-//! too large or too long.
+//! A queue in blocks, and these in groups, each with lower bounds of what its jobs request, so that a walk skips those
+//! whose jobs are all too large or too long.
 //!
-//! A walk costs O(blocks + jobs of the blocks that it enters); inserting and removing a job O(blocks + block). A queue
-//! of fewer than [`BLOCK`] jobs is one block, and costs what a plain list does.
+//! A walk costs O(groups + blocks of the groups that it enters + jobs of the blocks that it enters); inserting and
+//! removing a job O(groups + group + block). A group has up to 4096 jobs, so a million jobs wait in a few hundred. A
+//! queue of fewer than [`BLOCK`] jobs is one block, and costs what a plain list does.
 
 use std::collections::VecDeque;
 
@@ -13,6 +14,12 @@ use crate::time::{Span, Time};
 
 /// Most jobs of a block.
 const BLOCK: usize = 64;
+
+/// Most blocks of a group. Tests have small groups, so that queues of a few hundred jobs have several.
+const GROUP: usize = if cfg!(test) { 4 } else { 64 };
+
+/// Classes of widths in [`Bounds`].
+const CLASSES: usize = 16;
 
 /// Upper bounds of what a job may request to start behind the head of a queue. A job within them may still not start.
 #[derive(Clone, Copy, Debug)]
@@ -38,54 +45,101 @@ impl Limits {
     fn admit(&self, nodes: u32, walltime: Span) -> bool {
         nodes <= if walltime <= self.until_head { self.nodes } else { self.nodes_beside_head }
     }
+
+    /// False if no job within these bounds can be within the limits.
+    fn may_admit(&self, bounds: &Bounds) -> bool {
+        bounds.fewest_nodes <= self.nodes_beside_head
+            || bounds.fewest_nodes <= self.nodes && bounds.shortest[class_of(self.nodes)] <= self.until_head
+    }
+}
+
+/// Lower bounds of what some jobs request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bounds {
+    fewest_nodes: u32,
+    /// Lower bound of the walltimes of the jobs up to a class, by class, so it never increases. One bound for all jobs
+    /// would hardly skip a block: most have a narrow job and a short one.
+    shortest: [Span; CLASSES],
+}
+
+/// Class of a job with this many nodes: each has twice the width of the one before, the last all wider jobs.
+fn class_of(nodes: u32) -> usize {
+    (nodes.max(1).ilog2() as usize).min(CLASSES - 1)
+}
+
+impl Bounds {
+    /// Bounds of no jobs.
+    const EMPTY: Bounds = Bounds { fewest_nodes: u32::MAX, shortest: [Span::MAX; CLASSES] };
+
+    fn of_jobs(jobs: &[Waiting]) -> Bounds {
+        let mut bounds = Bounds::EMPTY;
+        jobs.iter().for_each(|job| bounds.add(&job.request));
+        bounds
+    }
+
+    fn add(&mut self, request: &NodeRequest) {
+        self.fewest_nodes = self.fewest_nodes.min(request.nodes);
+        for shortest in &mut self.shortest[class_of(request.nodes)..] {
+            if *shortest <= request.walltime {
+                break;
+            }
+            *shortest = request.walltime;
+        }
+    }
+
+    fn unite(&mut self, other: &Bounds) {
+        self.fewest_nodes = self.fewest_nodes.min(other.fewest_nodes);
+        for (shortest, other) in self.shortest.iter_mut().zip(&other.shortest) {
+            *shortest = (*shortest).min(*other);
+        }
+    }
+
+    /// True if the bounds may be higher without this job, which is one of theirs.
+    fn are_set_by(&self, request: &NodeRequest) -> bool {
+        request.nodes == self.fewest_nodes || request.walltime == self.shortest[class_of(request.nodes)]
+    }
 }
 
 /// Waiting jobs in order of rank.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockQueue {
-    blocks: VecDeque<Block>,
+    groups: VecDeque<Group>,
     len: usize,
+}
+
+/// Neighbouring blocks of a queue; at least one.
+#[derive(Clone, Debug)]
+struct Group {
+    blocks: Vec<Block>,
+    /// Number of jobs.
+    len: usize,
+    bounds: Bounds,
+    /// True if the bounds may be lower than those of the blocks.
+    is_loose: bool,
 }
 
 /// Neighbouring jobs of a queue; at least one.
 #[derive(Clone, Debug)]
 struct Block {
     jobs: Vec<Waiting>,
-    /// Lower bound of the nodes that a job requests.
-    fewest_nodes: u32,
-    /// Lower bound of the time that a job requests.
-    shortest: Span,
-}
-
-impl Block {
-    fn of(jobs: Vec<Waiting>) -> Block {
-        let mut block = Block { jobs, fewest_nodes: 0, shortest: Span::ZERO };
-        block.tighten();
-        block
-    }
-
-    /// Makes the bounds exact.
-    fn tighten(&mut self) {
-        self.fewest_nodes = self.jobs.iter().map(|job| job.request.nodes).min().unwrap_or(u32::MAX);
-        self.shortest = self.jobs.iter().map(|job| job.request.walltime).min().unwrap_or(Span::MAX);
-    }
-
-    fn insert(&mut self, place: usize, job: Waiting) {
-        self.fewest_nodes = self.fewest_nodes.min(job.request.nodes);
-        self.shortest = self.shortest.min(job.request.walltime);
-        self.jobs.insert(place, job);
-    }
+    bounds: Bounds,
+    /// True if the bounds may be lower than those of the jobs.
+    is_loose: bool,
 }
 
 /// Position of a job in a [`BlockQueue`]. A change at this position leaves it valid, one elsewhere does not.
 #[derive(Debug)]
 pub(super) struct Cursor {
+    group: usize,
+    /// Index within the group.
     block: usize,
     /// Index within the block.
     place: usize,
 }
 
 impl Cursor {
+    const FIRST: Cursor = Cursor { group: 0, block: 0, place: 0 };
+
     /// Passes over the job at the cursor.
     pub fn pass(&mut self) {
         self.place += 1;
@@ -94,8 +148,11 @@ impl Cursor {
 
 impl BlockQueue {
     pub fn of(jobs: &[Waiting]) -> BlockQueue {
-        let blocks = jobs.chunks(BLOCK).map(|jobs| Block::of(jobs.to_vec())).collect();
-        BlockQueue { blocks, len: jobs.len() }
+        let groups = jobs.chunks(GROUP * BLOCK).map(|jobs| {
+            let blocks = jobs.chunks(BLOCK).map(|jobs| Block::of(jobs.to_vec()));
+            Group::of(blocks.collect())
+        });
+        BlockQueue { groups: groups.collect(), len: jobs.len() }
     }
 
     pub fn len(&self) -> usize {
@@ -107,122 +164,226 @@ impl BlockQueue {
     }
 
     pub fn first(&self) -> Option<&Waiting> {
-        self.blocks.front()?.jobs.first()
+        Some(self.groups.front()?.first())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.blocks.iter().flat_map(|block| &block.jobs)
+        self.groups.iter().flat_map(|group| &group.blocks).flat_map(|block| &block.jobs)
     }
 
     pub fn push_first(&mut self, job: Waiting) {
-        self.insert_at(0, 0, job);
+        self.insert_at(Cursor::FIRST, job);
     }
 
     pub fn pop_first(&mut self) -> Option<Waiting> {
-        if self.is_empty() { None } else { Some(self.remove(&Cursor { block: 0, place: 0 })) }
+        if self.is_empty() { None } else { Some(self.remove(&Cursor::FIRST)) }
     }
 
     /// Inserts a job behind all that precede it, as `precedes` says; true if it is the last now.
     pub fn insert(&mut self, job: Waiting, precedes: impl Fn(&Waiting) -> bool) -> bool {
-        let last = self.blocks.back().and_then(|block| block.jobs.last());
-        if last.is_none_or(&precedes) {
-            let block = self.blocks.len().saturating_sub(1);
-            let place = self.blocks.back().map_or(0, |block| block.jobs.len());
-            self.insert_at(block, place, job);
+        let Some(last) = self.groups.back() else {
+            self.insert_at(Cursor::FIRST, job);
+            return true;
+        };
+        let last_block = &last.blocks[last.blocks.len() - 1];
+        if last_block.jobs.last().is_none_or(&precedes) {
+            let end =
+                Cursor { group: self.groups.len() - 1, block: last.blocks.len() - 1, place: last_block.jobs.len() };
+            self.insert_at(end, job);
             return true;
         }
-        let block = self.blocks.partition_point(|block| precedes(&block.jobs[0])).saturating_sub(1);
-        let place = self.blocks[block].jobs.partition_point(|other| precedes(other));
-        self.insert_at(block, place, job);
+        let group = self.groups.partition_point(|group| precedes(group.first())).saturating_sub(1);
+        let blocks = &self.groups[group].blocks;
+        let block = blocks.partition_point(|block| precedes(&block.jobs[0])).saturating_sub(1);
+        let place = blocks[block].jobs.partition_point(precedes);
+        self.insert_at(Cursor { group, block, place }, job);
         false
     }
 
-    fn insert_at(&mut self, block: usize, place: usize, job: Waiting) {
+    fn insert_at(&mut self, at: Cursor, job: Waiting) {
         self.len += 1;
-        let Some(into) = self.blocks.get_mut(block) else {
-            self.blocks.push_back(Block::of(vec![job]));
+        let Some(group) = self.groups.get_mut(at.group) else {
+            self.groups.push_back(Group::of(vec![Block::of(vec![job])]));
             return;
         };
-        if into.jobs.len() < BLOCK {
-            into.insert(place, job);
-        } else if place == BLOCK {
-            self.blocks.insert(block + 1, Block::of(vec![job]));
-        } else {
-            let rest = Block::of(into.jobs.split_off(BLOCK / 2));
-            into.tighten();
-            self.blocks.insert(block + 1, rest);
-            let (block, place) = if place <= BLOCK / 2 { (block, place) } else { (block + 1, place - BLOCK / 2) };
-            self.blocks[block].insert(place, job);
+        group.insert(at.block, at.place, job);
+        if group.blocks.len() > GROUP {
+            let rest = Group::of(group.blocks.split_off(GROUP / 2));
+            *group = Group::of(std::mem::take(&mut group.blocks));
+            self.groups.insert(at.group + 1, rest);
         }
     }
 
     /// Removes a job; true if it was there.
     pub fn remove_job(&mut self, job: TaskId) -> bool {
-        for block in 0..self.blocks.len() {
-            if let Some(place) = self.blocks[block].jobs.iter().position(|waiting| waiting.request.job == job) {
-                self.remove(&Cursor { block, place });
-                return true;
+        for group in 0..self.groups.len() {
+            for block in 0..self.groups[group].blocks.len() {
+                let jobs = &self.groups[group].blocks[block].jobs;
+                if let Some(place) = jobs.iter().position(|waiting| waiting.request.job == job) {
+                    self.remove(&Cursor { group, block, place });
+                    return true;
+                }
             }
         }
         false
     }
 
-    /// A cursor at the job of this index, which is usually near one of the ends. O(blocks up to the nearer end).
+    /// A cursor at the job of this index, which is usually near one of the ends. O(groups up to the nearer end + blocks
+    /// of its group).
     pub fn cursor(&self, index: usize) -> Cursor {
-        let mut block = 0;
+        let mut group = 0;
         let mut first = 0;
         if index < self.len / 2 {
-            while first + self.blocks[block].jobs.len() <= index {
-                first += self.blocks[block].jobs.len();
-                block += 1;
+            while first + self.groups[group].len <= index {
+                first += self.groups[group].len;
+                group += 1;
             }
         } else {
-            block = self.blocks.len();
+            group = self.groups.len();
             first = self.len;
             while first > index {
-                block -= 1;
-                first -= self.blocks[block].jobs.len();
+                group -= 1;
+                first -= self.groups[group].len;
             }
         }
-        Cursor { block, place: index - first }
+        let blocks = self.groups.get(group).map_or(&[][..], |group| &group.blocks);
+        let mut block = 0;
+        while let Some(ahead) = blocks.get(block).filter(|ahead| first + ahead.jobs.len() <= index) {
+            first += ahead.jobs.len();
+            block += 1;
+        }
+        Cursor { group, block, place: index - first }
     }
 
-    /// The next job within the limits, at the cursor or behind it. The cursor is then at this job.
-    pub fn next_within(&self, limits: Limits, cursor: &mut Cursor) -> Option<NodeRequest> {
-        while let Some(block) = self.blocks.get(cursor.block) {
-            if limits.admit(block.fewest_nodes, block.shortest) {
-                let rest = &block.jobs[cursor.place..];
-                if let Some(ahead) = rest.iter().position(|job| limits.admit(job.request.nodes, job.request.walltime)) {
-                    cursor.place += ahead;
-                    return Some(rest[ahead].request);
-                }
+    /// The next job within the limits, at the cursor or behind it. The cursor is then at this job. Bounds of groups and
+    /// blocks without such a job become exact.
+    pub fn next_within(&mut self, limits: Limits, cursor: &mut Cursor) -> Option<NodeRequest> {
+        while let Some(group) = self.groups.get_mut(cursor.group) {
+            if limits.may_admit(&group.bounds)
+                && let Some(found) = group.next_within(limits, cursor)
+            {
+                return Some(found);
             }
-            *cursor = Cursor { block: cursor.block + 1, place: 0 };
+            *cursor = Cursor { group: cursor.group + 1, ..Cursor::FIRST };
         }
         None
     }
 
     /// Removes the job at the cursor, which is then at the next one.
     pub fn remove(&mut self, cursor: &Cursor) -> Waiting {
-        let block = &mut self.blocks[cursor.block];
-        let job = block.jobs.remove(cursor.place);
         self.len -= 1;
-        if block.jobs.is_empty() {
-            self.blocks.remove(cursor.block);
+        let group = &mut self.groups[cursor.group];
+        let job = group.remove(cursor.block, cursor.place);
+        if group.blocks.is_empty() {
+            self.groups.remove(cursor.group);
             return job;
         }
-        if job.request.nodes == block.fewest_nodes || job.request.walltime == block.shortest {
-            block.tighten();
-        }
-        if block.jobs.len() < BLOCK / 4
-            && let Some(next) = self.blocks.get(cursor.block + 1).filter(|next| next.jobs.len() <= BLOCK / 2)
-        {
-            let mut jobs = self.blocks[cursor.block].jobs.clone();
-            jobs.extend_from_slice(&next.jobs);
-            self.blocks[cursor.block] = Block::of(jobs);
-            self.blocks.remove(cursor.block + 1);
+        let len = group.blocks.len();
+        if let Some(next) = self.groups.get_mut(cursor.group + 1).filter(|next| len + next.blocks.len() <= GROUP / 2) {
+            let rest = std::mem::take(&mut next.blocks);
+            self.groups.remove(cursor.group + 1);
+            let mut blocks = std::mem::take(&mut self.groups[cursor.group].blocks);
+            blocks.extend(rest);
+            self.groups[cursor.group] = Group::of(blocks);
         }
         job
+    }
+}
+
+impl Group {
+    fn of(blocks: Vec<Block>) -> Group {
+        let len = blocks.iter().map(|block| block.jobs.len()).sum();
+        let mut group = Group { blocks, len, bounds: Bounds::EMPTY, is_loose: true };
+        group.tighten();
+        group
+    }
+
+    /// Makes the bounds those of the blocks.
+    fn tighten(&mut self) {
+        if std::mem::take(&mut self.is_loose) {
+            self.bounds = Bounds::EMPTY;
+            self.blocks.iter().for_each(|block| self.bounds.unite(&block.bounds));
+        }
+    }
+
+    fn first(&self) -> &Waiting {
+        &self.blocks[0].jobs[0]
+    }
+
+    fn insert(&mut self, block: usize, place: usize, job: Waiting) {
+        self.len += 1;
+        self.bounds.add(&job.request);
+        let into = &mut self.blocks[block];
+        if into.jobs.len() < BLOCK {
+            into.insert(place, job);
+        } else if place == BLOCK {
+            self.blocks.insert(block + 1, Block::of(vec![job]));
+        } else {
+            let rest = Block::of(into.jobs.split_off(BLOCK / 2));
+            *into = Block::of(std::mem::take(&mut into.jobs));
+            self.blocks.insert(block + 1, rest);
+            self.is_loose = true;
+            let (block, place) = if place <= BLOCK / 2 { (block, place) } else { (block + 1, place - BLOCK / 2) };
+            self.blocks[block].insert(place, job);
+        }
+    }
+
+    fn next_within(&mut self, limits: Limits, cursor: &mut Cursor) -> Option<NodeRequest> {
+        while let Some(block) = self.blocks.get_mut(cursor.block) {
+            if limits.may_admit(&block.bounds) {
+                let rest = &block.jobs[cursor.place..];
+                if let Some(ahead) = rest.iter().position(|job| limits.admit(job.request.nodes, job.request.walltime)) {
+                    cursor.place += ahead;
+                    return Some(rest[ahead].request);
+                }
+                self.is_loose |= block.tighten();
+            }
+            cursor.block += 1;
+            cursor.place = 0;
+        }
+        self.tighten();
+        None
+    }
+
+    fn remove(&mut self, at: usize, place: usize) -> Waiting {
+        self.len -= 1;
+        let block = &mut self.blocks[at];
+        let job = block.jobs.remove(place);
+        block.is_loose |= block.bounds.are_set_by(&job.request);
+        if block.jobs.is_empty() {
+            self.blocks.remove(at);
+            self.is_loose = true;
+        } else if block.jobs.len() < BLOCK / 4
+            && let Some(next) = self.blocks.get_mut(at + 1).filter(|next| next.jobs.len() <= BLOCK / 2)
+        {
+            let rest = std::mem::take(&mut next.jobs);
+            self.blocks.remove(at + 1);
+            let mut jobs = std::mem::take(&mut self.blocks[at].jobs);
+            jobs.extend(rest);
+            self.blocks[at] = Block::of(jobs);
+            self.is_loose = true;
+        }
+        job
+    }
+}
+
+impl Block {
+    fn of(jobs: Vec<Waiting>) -> Block {
+        Block { bounds: Bounds::of_jobs(&jobs), jobs, is_loose: false }
+    }
+
+    /// Makes the bounds exact; true if they were not.
+    fn tighten(&mut self) -> bool {
+        let is_loose = std::mem::take(&mut self.is_loose);
+        if is_loose {
+            self.bounds = Bounds::of_jobs(&self.jobs);
+        }
+        is_loose
+    }
+
+    fn insert(&mut self, place: usize, job: Waiting) {
+        self.bounds.add(&job.request);
+        self.jobs.insert(place, job);
     }
 }
 
@@ -256,6 +417,13 @@ mod tests {
         let walk = (0..400usize, limits).prop_map(|(from, limits)| Change::Walk { from, limits });
         let change = prop_oneof![20 => insert, 1 => Just(Change::PushFirst), 4 => Just(Change::PopFirst), 1 => walk];
         prop::collection::vec(change, 0..900)
+    }
+
+    /// Bounds that are exact unless they are loose, and then no higher.
+    fn check(bounds: &Bounds, exact: &Bounds, is_loose: bool) {
+        let mut lower = *exact;
+        lower.unite(bounds);
+        assert_eq!(*bounds, if is_loose { lower } else { *exact });
     }
 
     proptest! {
@@ -308,12 +476,18 @@ mod tests {
                 }
                 prop_assert_eq!(queue.len(), list.len());
                 prop_assert!(queue.iter().map(|job| job.request).eq(list.iter().map(|job| job.request)));
-                for block in &queue.blocks {
-                    let exact = Block::of(block.jobs.clone());
-                    prop_assert!((1..=BLOCK).contains(&block.jobs.len()));
-                    prop_assert_eq!((block.fewest_nodes, block.shortest), (exact.fewest_nodes, exact.shortest));
+                let mut blocks = 0;
+                for group in &queue.groups {
+                    prop_assert!((1..=GROUP).contains(&group.blocks.len()));
+                    prop_assert_eq!(group.len, group.blocks.iter().map(|block| block.jobs.len()).sum::<usize>());
+                    for block in &group.blocks {
+                        prop_assert!((1..=BLOCK).contains(&block.jobs.len()));
+                        check(&block.bounds, &Bounds::of_jobs(&block.jobs), block.is_loose);
+                    }
+                    check(&group.bounds, &Group::of(group.blocks.clone()).bounds, group.is_loose);
+                    blocks += group.blocks.len();
                 }
-                prop_assert!(queue.blocks.len() <= 2 + list.len() / (BLOCK / 8));
+                prop_assert!(blocks <= 2 + queue.groups.len() + list.len() / (BLOCK / 8));
             }
         }
     }
