@@ -15,6 +15,7 @@ mod no_sooner;
 mod order;
 mod places;
 mod plan;
+mod planned;
 mod planner;
 mod slotlist;
 #[cfg(test)]

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use super::labels::Tenant;
 use super::order::Ranking;
 use super::places::Places;
-use super::plan::{Counted, NodePlan, PlannedJob};
+use super::plan::{Counted, NodePlan};
+use super::planned::PlannedQueue;
 use super::{NodeRequest, Policy, Reserved, Step};
 use crate::grid::{Calendar, NodeSet, TaskId};
 use crate::time::Time;
@@ -37,7 +38,7 @@ struct QueuePlanner<P: NodePlan> {
     replan: Replan,
     ranking: Ranking,
     /// Waiting jobs in order of rank, with their places.
-    queue: Vec<PlannedJob<P::Room>>,
+    queue: PlannedQueue<P::Room>,
     /// Bookings that are not over.
     booked: Vec<Reserved>,
     /// Running jobs, sorted by (until, job).
@@ -69,7 +70,7 @@ impl<P: NodePlan> QueuePlanner<P> {
             places,
             replan,
             ranking,
-            queue: Vec::new(),
+            queue: PlannedQueue::new(),
             booked: reserved.to_vec(),
             running: Vec::new(),
             stale: false,
@@ -84,7 +85,7 @@ impl<P: NodePlan> QueuePlanner<P> {
         }
         self.places.advance(now);
         if self.ranking.take_drift(now) {
-            self.queue.sort_unstable_by(|a, b| self.ranking.compare(now, &a.waiting, &b.waiting));
+            self.queue.sort_by(|a, b| self.ranking.compare(now, a, b));
         }
         match self.replan {
             Replan::OneByOne => self.improve_each(now),
@@ -96,20 +97,20 @@ impl<P: NodePlan> QueuePlanner<P> {
     fn improve_each(&mut self, now: Time) {
         // A job that moves ahead leaves room, which jobs ahead of it in the queue use the next time.
         let mut left_to = Time::ZERO;
-        for planned in &mut self.queue {
+        self.queue.change_from(0, |planned| {
             let start = planned.start;
             let end = planned.end();
             if self.places.improve_place(now, self.freed_to.max(left_to), planned) && start < Time::NEVER {
                 left_to = left_to.max(end);
             }
-        }
+        });
         self.freed_to = left_to;
     }
 
     /// Places all jobs of the queue from index `from` on again; those ahead stay.
     fn replace_from(&mut self, now: Time, from: usize) {
-        self.queue[from..].iter().for_each(|planned| self.places.take_out(planned));
-        self.queue[from..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
+        self.queue.iter_from(from).for_each(|planned| self.places.take_out(planned));
+        self.queue.change_from(from, |planned| *planned = self.places.place(now, planned.waiting));
     }
 
     /// Takes jobs that obstruct a booking out of the plan, and adds their indices to `displaced`: the last in the queue
@@ -121,7 +122,7 @@ impl<P: NodePlan> QueuePlanner<P> {
             if is_clear {
                 break;
             }
-            let planned = &self.queue[place];
+            let planned = self.queue.get(place);
             if !displaced.contains(&place) && self.places.plan().is_in_way(planned, booking) {
                 self.places.take_out(planned);
                 displaced.insert(place);
@@ -137,7 +138,7 @@ impl<P: NodePlan> QueuePlanner<P> {
     }
 
     fn look_ahead(&mut self) {
-        self.next = self.queue.iter().map(|planned| planned.start).min().unwrap_or(Time::NEVER);
+        self.next = self.queue.earliest_start();
     }
 }
 
@@ -161,17 +162,17 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.refresh_plan(now);
         self.places.advance(now);
         let new = self.ranking.arrival(now, request);
-        let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].waiting);
+        let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue.get(index).waiting);
         let behind = match self.replan {
             Replan::OneByOne => self.queue.len(),
             Replan::FromScratch => place,
         };
-        self.queue[behind..].iter().for_each(|planned| self.places.take_out(planned));
+        self.queue.iter_from(behind).for_each(|planned| self.places.take_out(planned));
         let planned = self.places.place(now, new);
         self.next = self.next.min(planned.start);
         if behind < self.queue.len() {
-            self.queue[behind..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
-            self.next = self.queue.iter().map(|planned| planned.start).min().unwrap_or(Time::NEVER).min(planned.start);
+            self.queue.change_from(behind, |planned| *planned = self.places.place(now, planned.waiting));
+            self.next = self.queue.earliest_start().min(planned.start);
         }
         self.queue.insert(place, planned);
     }
@@ -196,7 +197,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.queue.iter().for_each(|planned| self.places.take_out(planned));
         let first = self.ranking.first(now, request);
         let first = self.places.place(now, first);
-        self.queue.iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
+        self.queue.change_from(0, |planned| *planned = self.places.place(now, planned.waiting));
         self.queue.insert(0, first);
         // All jobs have just been placed with everything that is free.
         (self.stale, self.freed_to) = (false, Time::ZERO);
@@ -204,8 +205,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
     }
 
     fn withdraw_job(&mut self, _: Time, job: TaskId) {
-        let Some(place) = self.queue.iter().position(|planned| planned.request().job == job) else { return };
-        let planned = self.queue.remove(place);
+        let Some(planned) = self.queue.remove_job(job) else { return };
         self.places.take_out(&planned);
         if planned.start < Time::NEVER {
             self.freed(planned.end());
@@ -246,8 +246,8 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
             self.booked.push(booking.clone());
         }
         for place in &displaced {
-            let end = self.queue[*place].end();
-            self.queue[*place] = self.places.place(now, self.queue[*place].waiting);
+            let end = self.queue.get(*place).end();
+            self.queue.change(*place, |planned| *planned = self.places.place(now, planned.waiting));
             if self.replan == Replan::OneByOne {
                 self.freed(end);
             }
@@ -289,18 +289,14 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         let places = &mut self.places;
         let running = &mut self.running;
         let ranking = &mut self.ranking;
-        self.queue.retain(|planned| {
-            if planned.start > now {
-                return true;
-            }
+        self.queue.take_due(now, |planned| {
             let until = planned.end();
             let job = planned.request().job;
             let nodes = places.take(&planned.room, until);
             ranking.start_job(now, &planned.waiting);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));
-            running.insert(place, PlannedRun { until, job, room: planned.room.clone(), nodes });
-            false
+            running.insert(place, PlannedRun { until, job, room: planned.room, nodes });
         });
         self.look_ahead();
     }
