@@ -86,6 +86,13 @@ fn site_images(site: &Site) -> Option<Images> {
 }
 
 fn check_name(name: &str) -> Option<Result<String, String>> {
+    let small = name.trim().to_ascii_lowercase();
+    let is_meant = name.contains(['/', '*'])
+        || ["greedy", "mcb", "dfrs", "per", "stretch"].iter().any(|word| small.starts_with(word));
+    // An error is expensive, as it suggests a name, and most sites have managers of other systems.
+    if !is_meant && !["FCFS", "EASY"].contains(&name.trim()) {
+        return None;
+    }
     match Algorithm::parse(name) {
         Ok(Algorithm::Dfrs(rules)) => Some(Ok(rules.to_string())),
         Ok(queue @ (Algorithm::Fcfs | Algorithm::Easy)) => {
@@ -95,7 +102,6 @@ fn check_name(name: &str) -> Option<Result<String, String>> {
             )))
         }
         Err(error) => {
-            let small = name.trim().to_ascii_lowercase();
             if small == "dfrs" {
                 return Some(Err(format!(
                     "`{}` is a family of algorithms: expected the name of one, such as \
@@ -103,9 +109,7 @@ fn check_name(name: &str) -> Option<Result<String, String>> {
                     name.trim()
                 )));
             }
-            let is_meant = name.contains(['/', '*'])
-                || ["greedy", "mcb", "dfrs", "per", "stretch"].iter().any(|word| small.starts_with(word));
-            is_meant.then(|| Err(error.to_string()))
+            Some(Err(error.to_string()))
         }
     }
 }
