@@ -84,7 +84,7 @@ pub const SOCKETS_MAX: u32 = 1_000;
 /// Most sites that links can connect, as each pair has a route.
 pub const SITES_MAX: usize = 1_024;
 /// Most links, and most switches.
-pub const LINKS_MAX: usize = 20_000;
+pub const LINKS_MAX: usize = 100_000;
 /// Most links in all routes together.
 const CROSSED_MAX: usize = 20_000_000;
 
