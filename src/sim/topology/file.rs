@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::pieces::{PIECEWISE_FROM, TableList};
 use super::slurm_conf;
 use crate::grid::SlurmCluster;
 use crate::settings::{
@@ -15,11 +16,17 @@ use crate::settings::{
     format_count,
 };
 
-/// Size of the largest file that is read.
+/// Size of the largest file that is read, in bytes.
+const FILE_BYTES_MAX: usize = 256 << 20;
+
+/// Size of the largest text that is parsed at once, in bytes.
 pub const BYTES_MAX: usize = 64 << 20;
 
-/// Most keys of a file that is parsed. A parsed key takes about 400 bytes of memory.
+/// Most keys that are parsed at once. A key takes 400 to 1,000 bytes of memory meanwhile.
 pub const KEYS_MAX: usize = 1_000_000;
+
+/// Most keys of a file whose longest list of tables is parsed in pieces. A parsed key takes about 200 bytes.
+const LISTED_KEYS_MAX: usize = 16_000_000;
 
 /// A file that a topology was read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,15 +78,9 @@ impl<'r, 'x> Library<'r, 'x> {
             }
         };
         self.inputs.push(Input::of_file(path, &bytes));
-        if bytes.len() > BYTES_MAX {
+        if bytes.len() > FILE_BYTES_MAX {
             let source = self.diagnostics.add_source(Some(path.to_owned()), String::new());
-            let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
-            let begin = String::from_utf8_lossy(&bytes[..BEGIN]);
-            let diagnostic = Diagnostic::new(Location::whole_source(source), "", message);
-            self.diagnostics.add(match other_format(&begin) {
-                Some(what) => diagnostic.hint(what),
-                None => diagnostic,
-            });
+            self.refuse_size(source, FILE_BYTES_MAX, &bytes);
             return None;
         }
 
@@ -100,16 +101,61 @@ impl<'r, 'x> Library<'r, 'x> {
             self.diagnostics.add(Diagnostic::new(location, "", message));
             return None;
         }
-        // Each key has one, and hardly anything else does.
-        let keys = text.bytes().filter(|byte| *byte == b'=').count();
-        if keys > KEYS_MAX {
-            let message =
-                format!("expected at most {} keys, found {}", format_count(KEYS_MAX as u64), format_count(keys as u64));
-            let diagnostic = Diagnostic::new(Location::whole_source(source), "", message);
-            self.diagnostics.add(diagnostic.hint("many jobs go into a file of their own, which a [[workload]] names"));
+        self.parse_source(source)
+    }
+
+    /// Parses a file as a table, in pieces if it is large and nearly all of it is one list.
+    fn parse_source(&self, source: usize) -> Option<Table> {
+        let text = &self.diagnostics.source(source).text;
+        let list = if text.len() < PIECEWISE_FROM { None } else { TableList::find(text) };
+        let listed = list.as_ref().map_or(0..0, TableList::range);
+        if text.len() - listed.len() > BYTES_MAX {
+            self.refuse_size(source, BYTES_MAX, text.as_bytes());
             return None;
         }
-        parse_document(&self.diagnostics, source)
+        let keys = count_keys(text);
+        let at_once = keys - count_keys(&text[listed]);
+        if at_once > KEYS_MAX {
+            self.refuse_keys(source, KEYS_MAX, at_once);
+            return None;
+        }
+        if keys > LISTED_KEYS_MAX {
+            self.refuse_keys(source, LISTED_KEYS_MAX, keys);
+            return None;
+        }
+        let Some(list) = list.filter(|_| other_format(text).is_none()) else {
+            return parse_document(&self.diagnostics, source);
+        };
+        match list.parse(text, source) {
+            Ok(table) => Some(table),
+            // This reports all errors.
+            Err(_) if text.len() <= BYTES_MAX && keys <= KEYS_MAX => parse_document(&self.diagnostics, source),
+            Err(Some(error)) => {
+                self.diagnostics.add(error);
+                None
+            }
+            Err(None) => {
+                self.refuse_keys(source, KEYS_MAX, keys);
+                None
+            }
+        }
+    }
+
+    fn refuse_size(&self, source: usize, most: usize, bytes: &[u8]) {
+        let message = format!("expected a file of at most {} MiB, found {} bytes", most >> 20, bytes.len());
+        let begin = String::from_utf8_lossy(&bytes[..BEGIN]);
+        let diagnostic = Diagnostic::new(Location::whole_source(source), "", message);
+        self.diagnostics.add(match other_format(&begin) {
+            Some(what) => diagnostic.hint(what),
+            None => diagnostic,
+        });
+    }
+
+    fn refuse_keys(&self, source: usize, most: usize, found: usize) {
+        let message =
+            format!("expected at most {} keys, found {}", format_count(most as u64), format_count(found as u64));
+        let diagnostic = Diagnostic::new(Location::whole_source(source), "", message);
+        self.diagnostics.add(diagnostic.hint("many jobs go into a file of their own, which a [[workload]] names"));
     }
 
     /// Table of an included file; read once, however often it is included.
@@ -130,6 +176,11 @@ impl<'r, 'x> Library<'r, 'x> {
         }
         self.attached[path].clone()
     }
+}
+
+/// Number of keys of a text: each has a sign that hardly anything else has.
+fn count_keys(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'=').count()
 }
 
 /// Format of a text whose first line cannot be TOML, so that a large log is not parsed as a topology. None if it may be

@@ -6,6 +6,7 @@ mod check;
 mod file;
 mod keys;
 mod overrides;
+mod pieces;
 pub mod simgrid;
 mod slurm_accounts;
 pub mod slurm_conf;

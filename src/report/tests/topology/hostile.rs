@@ -273,3 +273,21 @@ fn a_file_of_a_million_keys_is_refused_before_it_is_parsed() {
     assert!(message.contains("expected at most 1,000,000 keys, found 1,000,001"), "{message}");
     assert!(message.len() < 1_000 && message.contains("a [[workload]] names"), "{message}");
 }
+
+/// A long list of tables is parsed in pieces.
+#[test]
+fn an_error_in_a_long_list_is_where_it_is() {
+    let grid = "name = \"x\"\n[market]\n[[site]]\nname = \"york\"\ncores = 8\n[[user]]\nname = \"alice\"\n\
+                [[workload]]\nsource = \"table\"\n";
+    let job = "[[workload.job]]\ntasks = [{ runtime = \"1 min\", cores = 1 }]\n";
+    let jobs = job.repeat(20_000);
+    let read = |last: &str| {
+        let text = format!("{grid}{jobs}{last}");
+        hansa_sim::topology::read_topology("many.toml", &[], &mut |_| Ok(text.clone().into_bytes()))
+    };
+    assert!(read(job).is_ok());
+    let wrong = read(&job.replace("1 min", "a while")).err().unwrap().to_string();
+    assert!(wrong.contains("many.toml:40011:") && wrong.contains("\"a while\""), "{wrong}");
+    let no_toml = read(&job.replace("}]", "]")).err().unwrap().to_string();
+    assert!(no_toml.contains("many.toml:40011:") && no_toml.contains("this is not TOML"), "{no_toml}");
+}
