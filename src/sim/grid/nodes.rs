@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
 /// A set of node numbers as ascending, disjoint, non-adjacent, inclusive runs; displayed as `0-3 7`.
 ///
 /// It is serialised as its runs, and checked again on arrival.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Vec<(u32, u32)>")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSet {
     runs: SmallVec<[(u32, u32); 2]>,
 }
@@ -91,6 +91,19 @@ impl NodeSet {
         for &(first, last) in &other.runs {
             self.insert_run(first, last);
         }
+    }
+
+    /// Adds a run behind all others.
+    fn push_run(&mut self, first: u32, last: u32) -> Result<(), &'static str> {
+        let is_apart = match self.runs.last() {
+            Some((_, before)) => before.checked_add(1).is_some_and(|next| next < first),
+            None => true,
+        };
+        if first > last || !is_apart {
+            return Err("a set of nodes whose runs do not ascend with gaps between them");
+        }
+        self.runs.push((first, last));
+        Ok(())
     }
 
     fn insert_run(&mut self, first: u32, last: u32) {
@@ -272,17 +285,38 @@ impl Serialize for NodeSet {
     }
 }
 
-/// Deserialises via a plain vector, which does not allocate what a hostile length claims.
 impl TryFrom<Vec<(u32, u32)>> for NodeSet {
     type Error = &'static str;
 
     fn try_from(runs: Vec<(u32, u32)>) -> Result<NodeSet, &'static str> {
-        let forward = runs.iter().all(|(first, last)| first <= last);
-        let apart = runs.windows(2).all(|pair| pair[0].1.checked_add(1).is_some_and(|next| next < pair[1].0));
-        match forward && apart {
-            true => Ok(NodeSet { runs: SmallVec::from_vec(runs) }),
-            false => Err("a set of nodes whose runs do not ascend with gaps between them"),
+        let mut set = NodeSet::default();
+        runs.into_iter().try_for_each(|(first, last)| set.push_run(first, last))?;
+        Ok(set)
+    }
+}
+
+/// Deserialises run by run, which allocates neither for a set of few runs nor what a hostile length claims.
+impl<'de> Deserialize<'de> for NodeSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NodeSet, D::Error> {
+        deserializer.deserialize_seq(RunVisitor)
+    }
+}
+
+struct RunVisitor;
+
+impl<'de> Visitor<'de> for RunVisitor {
+    type Value = NodeSet;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the runs of a set of nodes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut runs: A) -> Result<NodeSet, A::Error> {
+        let mut set = NodeSet::default();
+        while let Some((first, last)) = runs.next_element()? {
+            set.push_run(first, last).map_err(de::Error::custom)?;
         }
+        Ok(set)
     }
 }
 
