@@ -101,13 +101,12 @@ impl Conf {
     /// of another folder are withheld: the author of a topology must not read the files of the person that runs it.
     pub fn in_terms_of_file(&self, line: &str) -> String {
         let origin = |number: usize| self.origins.get(number.checked_sub(1)?)?.as_ref();
-        // Slurm names a line by its number, or an unknown key.
+        // Slurm names a line by its number, an unknown key, the key of a wrong value, or a partition.
         let number = line.split("line ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
         let numbered = number.and_then(|number| origin(number.parse().ok()?));
-        let unknown = line.split("unrecognized key: ").nth(1).map(str::trim);
         let keyed = || {
             let mut lines = self.text.lines().zip(&self.origins);
-            lines.find_map(|(line, origin)| origin.as_ref().filter(|_| unknown.is_some() && line_key(line) == unknown))
+            lines.find_map(|(written, origin)| origin.as_ref().filter(|_| is_named_in(written, line)))
         };
         let place = match &self.includes_others {
             // The number may be that of a line in the included file.
@@ -122,6 +121,22 @@ impl Conf {
             ),
             (None, None) => line.to_owned(),
         }
+    }
+}
+
+/// True if an error of Slurm is about this line: it names its key as unknown, or at its beginning, or its partition.
+fn is_named_in(written: &str, error: &str) -> bool {
+    let Some(key) = line_key(written) else { return false };
+    if let Some(unknown) = error.split("unrecognized key: ").nth(1) {
+        return key == unknown.trim();
+    }
+    let mut words = error.split_whitespace().skip(1);
+    match (words.next(), words.next()) {
+        (Some("Partition"), Some(name)) => {
+            written.split_whitespace().next() == Some(format!("PartitionName={name}").as_str())
+        }
+        (Some(first), _) => first.eq_ignore_ascii_case(key),
+        _ => false,
     }
 }
 
@@ -239,12 +254,19 @@ mod tests {
         let by_key = conf.in_terms_of_file("error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey");
         assert!(by_key.starts_with("extra.conf line 2: error: "), "{by_key}");
         assert_eq!(conf.in_terms_of_file("error: Parse error in line 1: x"), "error: Parse error in line 1: x");
+        let by_value = conf.in_terms_of_file("error: PriorityType value (x) is not valid");
+        assert_eq!(by_value, "extra.conf line 1: error: PriorityType value (x) is not valid");
+        assert_eq!(conf.in_terms_of_file("fatal: Partition main is wrong"), "fatal: Partition main is wrong");
     }
 
     #[test]
     fn words_of_slurm_are_about_lines_of_the_change() {
         let conf = changed_conf("PriorityType=priority/basic\nPriorityWeightAge=1\n", "\nNoSuchKey=1\n").unwrap();
         let line = conf.text.lines().count();
+        let by_partition =
+            changed_conf("PriorityType=priority/basic\n", "PartitionName=p Nodes=ALL QOS=gold\n").unwrap();
+        let words = by_partition.in_terms_of_file("fatal: Partition p has an invalid qos (gold)");
+        assert_eq!(words, "try.conf line 1: fatal: Partition p has an invalid qos (gold)");
         let by_number = conf.in_terms_of_file(&format!("error: Parse error in file /x/slurm.conf line {line}: \"no\""));
         assert!(by_number.starts_with("try.conf line 2: error: Parse"), "{by_number}");
         let ours = changed_conf("PriorityWeightAge=1", "PriorityWeightAge=2\nslurmctldport=7").unwrap_err();
