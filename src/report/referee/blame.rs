@@ -53,7 +53,9 @@ impl Tally {
             },
             // The network sends what it is told to send.
             Record::Shipped { user, .. } => vec![*user],
-            Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
+            Record::Completed { job, .. } => {
+                self.jobs.get(job).map(|row| self.behind_completion(entry, row)).unwrap_or_default()
+            }
             // The site has started a task that was not assigned, or was taken back.
             Record::Assigned { task, .. } | Record::Withdrawn { task } if !self.reports_own_jobs(entry.actor) => {
                 self.started_at(*task)
@@ -181,6 +183,32 @@ impl Tally {
     fn runs_any(&self, jobs: &[JobId]) -> bool {
         let tasks = jobs.iter().filter_map(|job| self.jobs.get(job)).flat_map(|row| &row.tasks);
         tasks.into_iter().any(|task| task.start.is_some() && task.end.is_none() && !task.awaits_restart())
+    }
+
+    /// Members behind a record that a job is complete although a task of it has not ended: sites that have sent an end
+    /// without a record of it, or else the user that has received none. Where the messages do not decide it, both.
+    fn behind_completion(&self, entry: &Entry<Record>, row: &JobRow) -> Vec<ActorId> {
+        let silent = self.silent_sites(row);
+        let Some(witness) = self.witness.as_ref().filter(|_| self.reports_own_jobs(entry.actor)) else { return silent };
+        let mut senders = Vec::new();
+        let mut is_decided = true;
+        for (index, task) in (0..).zip(&row.tasks).filter(|(_, task)| task.end.is_none()) {
+            let Some(site) = task.site.map(|site| self.sites[site as usize].actor) else { continue };
+            match witness.has_sent_end(site, entry.actor, TaskId { job: row.job.id, index }, entry.stamp.time) {
+                Some(true) => senders.push(site),
+                Some(false) => {}
+                None => is_decided = false,
+            }
+        }
+        match (senders.is_empty(), is_decided) {
+            (false, _) => {
+                senders.sort_unstable();
+                senders.dedup();
+                senders
+            }
+            (true, true) => vec![entry.actor],
+            (true, false) => silent.into_iter().chain([entry.actor]).collect(),
+        }
     }
 
     /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has

@@ -112,6 +112,14 @@ impl Witness {
         self.0.lock().ok()?.ends.remove(&(site, task))
     }
 
+    /// True if a site has sent the end of a task as of this time or an earlier one. None if its user shares a process
+    /// with it, so that their messages are not relayed.
+    pub fn has_sent_end(&self, site: ActorId, user: ActorId, task: TaskId, by: Time) -> Option<bool> {
+        let seen = self.0.lock().ok()?;
+        let is_sent = seen.ends.get(&(site, task)).is_some_and(|sent| *sent <= by);
+        (!seen.share_process(site, user)).then_some(is_sent)
+    }
+
     /// Ends of tasks that a site has sent to a user, or tasks that a user has sent to a site; None if the two share a
     /// process.
     pub fn relayed_count(&self, from: ActorId, to: ActorId) -> Option<u64> {
