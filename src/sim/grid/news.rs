@@ -33,7 +33,7 @@ impl News {
         let sent = now.since(Time::ZERO + self.latency).micros();
         let period = self.report_every.micros().max(1);
         let sent = Time::from_micros(sent / period * period);
-        self.outages.advance(sent);
+        self.outages.skip_to(sent);
         sent
     }
 

@@ -118,6 +118,16 @@ impl Outages {
     /// Changes since the last call up to this time, in order; returns come before failures of one instant.
     pub fn advance(&mut self, to: Time) -> Vec<Change> {
         let mut changes = Vec::new();
+        self.advance_with(to, &mut |change| changes.push(change));
+        changes
+    }
+
+    /// Like [`Self::advance`], for a caller that needs no changes: the time may be very late, and they very many.
+    pub fn skip_to(&mut self, to: Time) {
+        self.advance_with(to, &mut |_| ());
+    }
+
+    fn advance_with(&mut self, to: Time, take: &mut dyn FnMut(Change)) {
         while let Some(at) = self.next().filter(|at| *at <= to) {
             let mut touched = NodeSet::default();
             let mut before = NodeSet::default();
@@ -143,11 +153,10 @@ impl Outages {
             failed.subtract(&before);
             for (nodes, is_up) in [(back, true), (failed, false)] {
                 if !nodes.is_empty() {
-                    changes.push(Change { at, nodes, is_up });
+                    take(Change { at, nodes, is_up });
                 }
             }
         }
-        changes
     }
 
     /// Changes the state of a stream.
