@@ -171,12 +171,23 @@ impl Tally {
             return one_by_one(self.site_actors(withheld));
         }
         let held = self.task_sites(row, false);
+        let deceivers: Vec<u32> =
+            ended.iter().chain(&held).filter(|site| self.has_sent_false_ends(**site)).copied().collect();
+        if !deceivers.is_empty() {
+            return one_by_one(self.site_actors(deceivers));
+        }
         if held.iter().any(|site| self.withholds_tasks(row.user, *site)) {
             return vec![vec![row.user]];
         }
         let unknown = ended.into_iter().filter(|site| self.withholds_ends_of(row.user, *site).is_none());
         let sites = if held.is_empty() { unknown.collect() } else { held };
         vec![[row.user].into_iter().chain(self.site_actors(sites)).collect()]
+    }
+
+    /// True if a site has sent ends that it has not recorded: instead of others, perhaps.
+    fn has_sent_false_ends(&self, site: u32) -> bool {
+        let actor = self.sites[site as usize].actor;
+        self.witness.as_ref().is_some_and(|witness| witness.has_unrecorded_end(actor, self.last))
     }
 
     /// True if a task of one of these jobs has started and its end was not reported.

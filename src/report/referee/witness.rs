@@ -112,6 +112,11 @@ impl Witness {
         self.0.lock().ok()?.ends.remove(&(site, task))
     }
 
+    /// True if a site has sent an end, as of this time or an earlier one, that it has not recorded. O(ends).
+    pub fn has_unrecorded_end(&self, site: ActorId, by: Time) -> bool {
+        self.0.lock().is_ok_and(|seen| seen.ends.iter().any(|((from, _), sent)| *from == site && *sent <= by))
+    }
+
     /// True if a site has sent the end of a task as of this time or an earlier one. None if its user shares a process
     /// with it, so that their messages are not relayed.
     pub fn has_sent_end(&self, site: ActorId, user: ActorId, task: TaskId, by: Time) -> Option<bool> {
