@@ -112,7 +112,7 @@ if ! sacctmgr -i dump "$cluster" file="$raw/accounts" >"$raw/said" 2>&1 || [ ! -
     head -n 3 "$raw/said" >&2
 else
     write_qos >"$raw/sacctmgr.script" 2>"$raw/said" || {
-        complain "sacctmgr does not show the QOS, so sacctmgr.script has only their names:"
+        complain "sacctmgr does not show the QOS: sacctmgr.script needs a line 'add qos NAME' for each above the dump:"
         head -n 3 "$raw/said" >&2
     }
     cat "$raw/accounts" >>"$raw/sacctmgr.script"

@@ -219,7 +219,7 @@ impl FieldNames {
         }
     }
 
-    /// Adds the field that says if a job was backfilled, if the scheduler of some site states it.
+    /// Adds the field `backfilled`, if the scheduler of some site states it.
     fn put_backfilled(&self, line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
         if self.backfilled {
             line.maybe(tally.is_backfilled(row), CsvRow::number);

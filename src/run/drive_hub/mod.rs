@@ -507,7 +507,7 @@ impl HubDriver<'_, '_, '_> {
         if let Some(waited) = waited {
             links[leaf].waits += 1;
             links[leaf].blocked += waited;
-            // Shows waits that information does not demand.
+            // Traces each wait with its cause, to find waits that no message requires.
             tracing::trace!(leaf = links[leaf].label, cause = hub.wait_cause(leaf), "wait");
         }
         end.map_err(|end| self.halt_for(end, hub, links))

@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
     pub fn missing(&self, key: &'static str, expected: &str) {
         let diagnostic = self.diagnostic(key, format!("missing: expected {expected}"));
         self.diagnostics.add(match self.misspelt_key(key) {
-            Some(written) => diagnostic.hint(format!("is `{written}` meant to be it?")),
+            Some(written) => diagnostic.hint(format!("`{written}` is similar: is this key meant?")),
             None => diagnostic,
         });
     }

@@ -134,6 +134,10 @@ impl<'r, 'x> Library<'r, 'x> {
                 self.diagnostics.add(error);
                 None
             }
+            Err(None) if text.len() > BYTES_MAX => {
+                self.refuse_size(source, BYTES_MAX, text.as_bytes());
+                None
+            }
             Err(None) => {
                 self.refuse_keys(source, KEYS_MAX, keys);
                 None

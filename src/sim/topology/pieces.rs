@@ -33,7 +33,7 @@ struct Reading<'t> {
 
 impl<'t> TableList<'t> {
     /// The longest list of a text, if it is the last mention of the key at its root, so that it ends as a part of the
-    /// same table in which it began. None if there is no list of several pieces, and if a text of several lines may
+    /// same table in which it began. None if no list has several pieces, or if a multi-line string may
     /// contain lines that look like headers. O(text).
     pub fn find(text: &'t str) -> Option<TableList<'t>> {
         if text.contains("\"\"\"") || text.contains("'''") {

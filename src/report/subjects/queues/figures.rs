@@ -80,9 +80,10 @@ pub struct Schedule {
     /// Number of times that a site gave the nodes of a job to another one, and started it again later.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nb_requeues: u64,
-    /// Jobs that the main scheduler of a real Slurm started, and those that its backfilling started.
+    /// Number of jobs that the main scheduler of a real Slurm started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nb_jobs_in_turn: u64,
+    /// Number of jobs that the backfilling of a real Slurm started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nb_jobs_backfilled: u64,
     pub nb_jobs_rejected: u64,

@@ -200,7 +200,7 @@ for _ in $(seq 600); do sacctmgr -n list cluster >list.out 2>&1 && break; sleep 
 sacctmgr -n list cluster >list.out 2>&1 || fail "slurmdbd: $(tail -n 3 slurmdbd.out) $(tail -n 1 list.out)"
 [ -z "$CLUSTER" ] || sacctmgr -Q -i add cluster "$CLUSTER" >/dev/null
 [ ! -s commands ] || sacctmgr -i <commands 2>&1
-# Only users of the database may load a dump; it knows root.
+# Only users of the database may load a dump, and root is one.
 [ ! -s dump ] || HANSA_USERS="$PWD/passwd" sacctmgr -i load dump 2>&1 || fail "sacctmgr load: it ended with exit code $?"
 slurmctld -D -c >slurmctld.out 2>&1 &
 controller=$!

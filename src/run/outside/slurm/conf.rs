@@ -110,7 +110,9 @@ impl Conf {
         };
         let place = match &self.includes_others {
             // The number may be that of a line in the included file.
-            Some(_) => keyed(),
+            Some(_) if line.contains("unrecognized key: ") => keyed(),
+            // Other words may quote that file.
+            Some(_) => None,
             None => numbered.or_else(keyed),
         };
         match (place, &self.includes_others) {
@@ -278,7 +280,7 @@ mod tests {
         let secret = "error: _parse_next_key: Parsing error at unrecognized key: root:x:0:0:root:/root:/bin/bash";
         let numbered = "error: Parse error in file /etc/passwd line 43: \"root:x:0:0:root:/root:/bin/bash\"";
         for include in ["Include /etc/passwd", "include ../passwd # mine", "Include=/etc/passwd"] {
-            let conf = conf(&format!("{include}\nNoSuchKey=1\n")).unwrap();
+            let conf = conf(&format!("{include}\nNoSuchKey=1\nParse=1\n")).unwrap();
             for line in [secret, numbered] {
                 let shown = conf.in_terms_of_file(line);
                 assert!(!shown.contains("root") && shown.starts_with("extra.conf: "), "{include}: {shown}");

@@ -109,8 +109,11 @@ impl Jobs {
         match event {
             LoggedEvent::Preempted(preemption) => {
                 let (Preemption::Requeued(number) | Preemption::Ended(number)) = preemption;
-                let job = self.find_number(number);
-                self.preempted.extend(job.map(|job| (job, preemption)));
+                if let Some(job) = self.find_number(number) {
+                    // It has left its nodes, even if its script did not begin.
+                    self.backfilled.remove(&job);
+                    self.preempted.insert(job, preemption);
+                }
             }
             LoggedEvent::Backfilled(number) => {
                 let job = self.find_number(number);

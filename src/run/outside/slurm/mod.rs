@@ -215,8 +215,9 @@ struct SlurmSite {
     rejected: u64,
 }
 
-/// Rejected jobs that are named, and the one at which a warning says that there are more.
+/// Number of rejected jobs that are named in warnings.
 const REJECTIONS_SHOWN: u64 = 5;
+/// Number of the rejection at which a warning reports that there are more.
 const REJECTIONS_NOTED: u64 = REJECTIONS_SHOWN + 1;
 
 impl SlurmSite {

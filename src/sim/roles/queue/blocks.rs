@@ -214,7 +214,7 @@ impl BlockQueue {
         }
     }
 
-    /// Removes a job; true if it was there.
+    /// Removes a job; true if it was there. O(jobs).
     pub fn remove_job(&mut self, job: TaskId) -> bool {
         for group in 0..self.groups.len() {
             for block in 0..self.groups[group].blocks.len() {

@@ -1,6 +1,7 @@
 //! Waiting jobs with their places, in chunks that each know their earliest start.
 //!
-//! Starting the jobs that are due costs O(chunks + jobs of their chunks), and so does a job that joins or leaves.
+//! Starting the due jobs costs O(chunks + jobs of their chunks), inserting one O(chunks + chunk), withdrawing one
+//! O(jobs).
 
 use std::cmp::Ordering;
 

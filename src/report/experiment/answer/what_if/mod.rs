@@ -196,11 +196,10 @@ fn uncommon_note(common: &CommonJobs<'_>) -> Option<String> {
 
 /// Sentence about jobs that ended in no run. None if there are none.
 fn never_ended_note(common: &CommonJobs<'_>, phases: Phases) -> Option<String> {
-    let jobs = common.never_ended / phases.repeats() as u64;
+    let jobs = common.never_ended.div_ceil(phases.repeats() as u64);
     (jobs > 0).then(|| {
         format!(
-            "{} ended in no run, as sites rejected them or the runs ended before, and count in no mean here: the warnings \
-             of the runs name them.",
+            "{} ended in no run (rejected by a site, or unfinished at the end of the run) and count in no mean here.",
             format_counted(jobs, "job")
         )
     })

@@ -147,14 +147,18 @@ fn starts_table(names: &[String], sums: &[StarterSums], phases: Phases) -> Named
     NamedTable { name: "starts", title: "Main scheduler and backfilling", heads, rows, notes }
 }
 
-/// Difference of the percentages of backfilled jobs, paired by cluster.
+/// Difference of the percentages of backfilled jobs, paired by cluster. None if the runs do not know the starters of
+/// equal numbers of jobs.
 fn percentage_difference(own: &StarterSums, base: &StarterSums) -> Option<Estimate> {
     let pairs = own.percentages().into_iter().zip(base.percentages());
+    if pairs.clone().any(|(own, base)| own.1 != base.1) {
+        return None;
+    }
     mean_of_clusters(&pairs.map(|(own, base)| (own.0 - base.0, own.1)).collect::<Vec<ClusterSum>>())
 }
 
 impl StartPicture {
-    /// The picture of a change. None if the starter of no job is known in both runs.
+    /// The picture of a change. None if no job has a known starter in either run.
     fn of(names: &[String], jobs: &[&CommonJob<'_>], contender: usize) -> Option<StartPicture> {
         let starters = ["main scheduler", "backfilling"];
         let series_of = |run: usize| starters.map(|starter| format!("{}: {starter}", names[run]));
