@@ -360,9 +360,11 @@ proptest! {
         prop_assert_eq!(&whole_ends(&links, Time::from_micros(offset), &story), &ends);
 
         let exact: Vec<_> = story.iter().map(|(at, route, bytes)| (*at as f64, route.clone(), *bytes as f64)).collect();
+        // An end just above a whole microsecond is rounded down, and moves the ends of the flows that share its links.
+        let early = 1.001e-3 * story.len() as f64;
         for (end, judged) in ends.into_iter().zip(judge::flow_ends(&links, &exact)) {
             let over = end as f64 - judged;
-            prop_assert!((-1.001e-3..1.0 - 0.999e-3).contains(&over), "{end} is not {judged}, rounded up");
+            prop_assert!((-early..1.0 - 0.999e-3).contains(&over), "{end} is not {judged}, rounded up");
         }
     }
 
