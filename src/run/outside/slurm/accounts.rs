@@ -154,7 +154,7 @@ fn build_account_state(
         if ended.code != 0 {
             let lacks_qos = ended.output.contains("bad qos");
             let hint = if lacks_qos { "; a dump has no QOS: put `add qos` and the like above it" } else { "" };
-            let output = last_words(&ended.output);
+            let output = last_lines(&ended.output);
             return Err(cannot("set up the accounts", &format!("{output}{hint}")));
         }
         if !faults.is_empty() {
@@ -168,8 +168,8 @@ fn build_account_state(
     Err(cannot("set up the accounts", &"it takes too long"))
 }
 
-/// The last two lines of an output, of which it is the end that tells why a program failed.
-fn last_words(output: &str) -> String {
+/// The last two lines of an output: a program that fails states the reason there.
+fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     shorten_output(&lines[lines.len().saturating_sub(2)..].join("; "))
 }

@@ -197,6 +197,24 @@ impl Jobs {
         }
     }
 
+    /// Ends the preempted jobs that still hold cores which a job takes that starts by this line. Where threads do not take
+    /// turns, the script of a job that Slurm has ended may report it later than that of the next one.
+    pub fn take_displaced(&mut self, now: Time, line: &str) -> Vec<Reported> {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let ["start", _, nodes, counts, _] = words[..] else { return Vec::new() };
+        let Some((names, counts)) = expand_hosts(nodes).zip(parse_counts(counts)) else { return Vec::new() };
+        let mut displaced = BTreeSet::new();
+        for (name, count) in names.iter().zip(counts) {
+            let Some((first, cores)) = self.nodes.get(name).filter(|(_, cores)| *cores > 0) else { continue };
+            let node = NodeSet::from_run(*first, first + cores - 1);
+            if node.intersection(&self.free).len() < count {
+                let holds = |job: &&JobId| self.running.get(*job).is_some_and(|running| running.holds.meets(&node));
+                displaced.extend(self.preempted.keys().filter(holds).copied());
+            }
+        }
+        displaced.into_iter().map(|job| self.record_kill(now, job)).collect()
+    }
+
     /// A job has been killed: at its walltime, or by another job.
     fn record_kill(&mut self, now: Time, job: JobId) -> Reported {
         let fate = self.preempted.remove(&job);
@@ -373,6 +391,19 @@ mod tests {
         for wrong in ["", "start", "start x n0 1", "start j0.1", "what j0.1"] {
             assert!(jobs.read_report(at(9), wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_preempted_job_leaves_its_cores_to_the_next_one_even_if_its_own_report_is_late() {
+        let mut jobs = jobs();
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1 0"), starts(0, "0-2"));
+        jobs.record_number("j0.0", 7);
+        jobs.record_event(LoggedEvent::Preempted(Preemption::Ended(7)));
+        // Its cores are not needed, so it may still run for its grace time.
+        assert_eq!(jobs.take_displaced(at(2), "start j1.0 n[2-3] 1(x2) 0"), []);
+        assert_eq!(jobs.take_displaced(at(2), "start j1.0 n0 2 0"), [Reported::Preempted(JobId(0))]);
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n0 2 0"), starts(1, "0-1"));
+        assert_eq!(jobs.read_report(at(2), "killed j0.0"), Ok(Reported::Nothing));
     }
 
     #[test]

@@ -305,30 +305,46 @@ impl SlurmSite {
         }
         for line in reports {
             let name = line.split(' ').nth(1);
-            match self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))? {
-                Reported::Starts(job, on) => {
-                    actions.push(SiteAction::Start { job, on: Some(on) });
-                    if self.jobs.take_backfill(job) {
-                        actions.push(SiteAction::RecordBackfill { job });
-                    }
-                }
-                Reported::Killed(job) => actions.push(SiteAction::Kill { job }),
-                Reported::Requeued(job) => actions.push(SiteAction::Requeue { job }),
-                Reported::Preempted(job) => actions.push(SiteAction::Preempt { job }),
-                Reported::RunsAgain => orders.extend(name.map(cancel_command)),
-                Reported::StartsOnFailedNode(job) => {
-                    orders.extend(name.map(cancel_command));
-                    let again = self.jobs.submit_again(now, job);
-                    orders.extend(again.map(|(name, work)| self.submission_command(job, &name, &work)));
-                }
-                Reported::Nothing => {}
+            for displaced in self.jobs.take_displaced(now, line) {
+                self.act_on_report(now, displaced, name, actions, orders);
             }
+            let reported = self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))?;
+            self.act_on_report(now, reported, name, actions, orders);
         }
         for job in self.jobs.take_unseen() {
             err::warning(&self.cluster.fault_text(&format!("has preempted job {} before its script began", job.0)));
             actions.push(SiteAction::Reject { job });
         }
         Ok(())
+    }
+
+    /// Turns a report into actions, and into orders to Slurm. `name` is that of the job.
+    fn act_on_report(
+        &mut self,
+        now: Time,
+        reported: Reported,
+        name: Option<&str>,
+        actions: &mut Vec<SiteAction>,
+        orders: &mut Vec<Command>,
+    ) {
+        match reported {
+            Reported::Starts(job, on) => {
+                actions.push(SiteAction::Start { job, on: Some(on) });
+                if self.jobs.take_backfill(job) {
+                    actions.push(SiteAction::RecordBackfill { job });
+                }
+            }
+            Reported::Killed(job) => actions.push(SiteAction::Kill { job }),
+            Reported::Requeued(job) => actions.push(SiteAction::Requeue { job }),
+            Reported::Preempted(job) => actions.push(SiteAction::Preempt { job }),
+            Reported::RunsAgain => orders.extend(name.map(cancel_command)),
+            Reported::StartsOnFailedNode(job) => {
+                orders.extend(name.map(cancel_command));
+                let again = self.jobs.submit_again(now, job);
+                orders.extend(again.map(|(name, work)| self.submission_command(job, &name, &work)));
+            }
+            Reported::Nothing => {}
+        }
     }
 
     /// The command that submits a job, with the options of its own that Slurm gets. Slurm counts walltimes in minutes.
