@@ -154,6 +154,12 @@ pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
     Some(Estimate { mean, within: half_interval(&pulls).filter(has_spread), count: count as usize })
 }
 
+/// Mean difference of two sums over the same jobs, paired by cluster.
+pub(super) fn mean_difference(own: &[ClusterSum], base: &[ClusterSum]) -> Option<Estimate> {
+    let pairs = own.iter().zip(base);
+    mean_of_clusters(&pairs.map(|(own, base)| (own.0 - base.0, own.1)).collect::<Vec<ClusterSum>>())
+}
+
 /// The jobs of one repetition that count.
 struct MatchedJobs<'a> {
     /// Jobs that ended in the same way in all runs, in order of submission in the first run.

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use self::recorded::{RecordedWaits, compare_recorded};
 use self::sentences::{group_sentence, method_sentences, verdict_sentence};
 use self::starts::Starts;
-use super::by_group::{GroupTable, SortedGroups, group_heads, left_out_note, list_groups, quantity_numbers};
-use super::common::{ClusterSum, CommonJobs, JobQuantity, mean_of_clusters};
+use super::by_group::{GroupTable, SortedGroups, group_heads, list_groups, quantity_numbers};
+use super::common::{ClusterSum, CommonJobs, JobQuantity, mean_difference, mean_of_clusters};
 use super::log_facts::LogFacts;
 use super::shown::{show_difference, show_estimate};
 use super::table::{Mark, NamedTable, TableCell, TableHead};
@@ -128,8 +128,7 @@ impl WaitSums {
     }
 
     fn difference(&self, contender: usize) -> Option<Estimate> {
-        let pairs = self.own[contender].iter().zip(&self.own[0]);
-        mean_of_clusters(&pairs.map(|(own, base)| (own.0 - base.0, own.1)).collect::<Vec<ClusterSum>>())
+        mean_difference(&self.own[contender], &self.own[0])
     }
 }
 
@@ -268,7 +267,6 @@ fn group_table(table: &GroupTable<'_>, groups: &[SortedGroups], phases: Phases) 
             .to_owned(),
     ];
     notes.extend(table.basis_note(tests).filter(|_| phases != Phases::Single));
-    notes.extend(left_out_note(groups));
     (!rows.is_empty()).then_some(NamedTable { name: "for_whom", title: "Whose waits change", heads, rows, notes })
 }
 

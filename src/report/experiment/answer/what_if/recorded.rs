@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::by_group::{GroupTable, group_heads, left_out_note, list_groups};
+use super::super::by_group::{GroupTable, group_heads, list_groups};
 use super::super::common::{ClusterSum, CommonJob, CommonJobs, JobQuantity, mean_of_clusters};
 use super::super::log_facts::LogFacts;
 use super::super::shown::{show_difference, show_estimate};
@@ -124,8 +124,7 @@ fn recorded_table(common: &CommonJobs<'_>, facts: &LogFacts, phases: Phases) -> 
         Some(vec![show_estimate(&then, false), show_estimate(&here, true), apart, percent])
     });
     let heads = group_heads(["log", "baseline", "error", "error, %"]);
-    let mut notes = vec!["Mean waits in s; the error is the baseline less the log.".to_owned()];
-    notes.extend(left_out_note(&groups));
+    let notes = vec!["Mean waits in s; the error is the baseline less the log.".to_owned()];
     let title = "The baseline against the log";
     (!rows.is_empty()).then_some(NamedTable { name: "recorded", title, heads, rows, notes })
 }

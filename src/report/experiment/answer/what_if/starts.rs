@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::super::common::{ClusterSum, CommonJob, CommonJobs, mean_of_clusters};
+use super::super::common::{ClusterSum, CommonJob, CommonJobs, mean_difference, mean_of_clusters};
 use super::super::shown::{show_difference, show_estimate};
 use super::super::table::{NamedTable, TableCell, TableHead};
 use super::Phases;
@@ -150,11 +150,10 @@ fn starts_table(names: &[String], sums: &[StarterSums], phases: Phases) -> Named
 /// Difference of the percentages of backfilled jobs, paired by cluster. None if the runs do not know the starters of
 /// equal numbers of jobs.
 fn percentage_difference(own: &StarterSums, base: &StarterSums) -> Option<Estimate> {
-    let pairs = own.percentages().into_iter().zip(base.percentages());
-    if pairs.clone().any(|(own, base)| own.1 != base.1) {
-        return None;
-    }
-    mean_of_clusters(&pairs.map(|(own, base)| (own.0 - base.0, own.1)).collect::<Vec<ClusterSum>>())
+    let own = own.percentages();
+    let base = base.percentages();
+    let are_same = own.iter().zip(&base).all(|(own, base)| own.1 == base.1);
+    if are_same { mean_difference(&own, &base) } else { None }
 }
 
 impl StartPicture {
