@@ -197,7 +197,7 @@ impl Jobs {
         }
     }
 
-    /// Ends the preempted jobs that still hold cores which a job takes that starts by this line. Where threads do not take
+    /// Ends the preempted jobs that still hold cores of the job that starts by this line. Where threads do not take
     /// turns, the script of a job that Slurm has ended may report it later than that of the next one.
     pub fn take_displaced(&mut self, now: Time, line: &str) -> Vec<Reported> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
